@@ -1,0 +1,129 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace cairn {
+namespace {
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+// The length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
+size_t Utf8SequenceLength(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  size_t length = 0;
+  uint32_t code = 0;
+  uint32_t smallest = 0;
+  if (first < 0x80) return 1;
+  if ((first & 0xe0) == 0xc0) {
+    length = 2, code = first & 0x1f, smallest = 0x80;
+  } else if ((first & 0xf0) == 0xe0) {
+    length = 3, code = first & 0x0f, smallest = 0x800;
+  } else if ((first & 0xf8) == 0xf0) {
+    length = 4, code = first & 0x07, smallest = 0x10000;
+  } else {
+    return 0;
+  }
+  if (text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    code = (code << 6) | (byte(i) & 0x3f);
+  }
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  return code < smallest || code > 0x10ffff || surrogate ? 0 : length;
+}
+
+}  // namespace
+
+std::string EscapeJson(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const char c = text.front();
+    size_t taken = 1;
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<uint8_t>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<uint8_t>(c));
+    } else if (const size_t length = Utf8SequenceLength(text); length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else {
+      out += text.substr(0, length);
+      taken = length;
+    }
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string FormatLogLine(LogFormat format, std::string_view message,
+                          const std::vector<LogField>& fields) {
+  std::string line;
+  if (format == LogFormat::kText) {
+    line = message;
+    for (const LogField& field : fields) {
+      const bool plain = field.value.find_first_of(" \t\r\n\"=") == std::string::npos;
+      line += plain ? fmt::format(" {}={}", field.name, field.value)
+                    : fmt::format(" {}=\"{}\"", field.name, EscapeJson(field.value));
+    }
+    return line;
+  }
+  line = fmt::format(R"("message":"{}")", EscapeJson(message));
+  for (const LogField& field : fields) {
+    line += field.quoted ? fmt::format(R"(,"{}":"{}")", field.name, EscapeJson(field.value))
+                         : fmt::format(R"(,"{}":{})", field.name, field.value);
+  }
+  return line;
+}
+
+Log::Log(LogLevel level, LogFormat format) : format_(format) {
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  logger_ = std::make_shared<spdlog::logger>("cairn", std::move(sink));
+  logger_->set_level(ToSpdlog(level));
+  logger_->set_pattern(format == LogFormat::kJson
+                           ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})"
+                           : "%H:%M:%S.%e %^%-5l%$ %v");
+  logger_->flush_on(spdlog::level::debug);
+}
+
+Log Log::Silent() { return Log(); }
+
+bool Log::enabled(LogLevel level) const {
+  return logger_ != nullptr && logger_->should_log(ToSpdlog(level));
+}
+
+void Log::Write(LogLevel level, std::string_view message,
+                const std::vector<LogField>& fields) const {
+  if (enabled(level)) logger_->log(ToSpdlog(level), FormatLogLine(format_, message, fields));
+}
+
+void Log::Debug(std::string_view message, std::vector<LogField> fields) const {
+  Write(LogLevel::kDebug, message, fields);
+}
+void Log::Info(std::string_view message, std::vector<LogField> fields) const {
+  Write(LogLevel::kInfo, message, fields);
+}
+void Log::Warn(std::string_view message, std::vector<LogField> fields) const {
+  Write(LogLevel::kWarn, message, fields);
+}
+void Log::Error(std::string_view message, std::vector<LogField> fields) const {
+  Write(LogLevel::kError, message, fields);
+}
+
+}  // namespace cairn
