@@ -1,0 +1,600 @@
+#include "store/rocks/btree_memtable.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/comparator.h>
+#include <rocksdb/db.h>
+#include <rocksdb/merge_operator.h>
+#include <rocksdb/options.h>
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace cairn::store::rocks {
+namespace {
+
+using Rng = std::mt19937_64;
+
+std::string InternalKey(std::string_view user_key, uint64_t sequence, uint8_t type = 1) {
+  std::string key(user_key);
+  const uint64_t tag = sequence << 8 | type;
+  for (int byte = 0; byte < 8; ++byte) key += static_cast<char>(tag >> (8 * byte));
+  return key;
+}
+
+void AppendWithLength(std::string_view bytes, std::string* to) {
+  size_t size = bytes.size();
+  for (; size >= 0x80; size >>= 7) *to += static_cast<char>(0x80 | (size & 0x7f));
+  *to += static_cast<char>(size);
+  *to += bytes;
+}
+
+std::string Entry(std::string_view internal_key, std::string_view value) {
+  std::string entry;
+  AppendWithLength(internal_key, &entry);
+  AppendWithLength(value, &entry);
+  return entry;
+}
+
+std::string InternalKeyOf(const char* entry) {
+  return ::rocksdb::GetLengthPrefixedSlice(entry).ToString();
+}
+
+// A user key and a sequence, in the order of the tree.
+struct Version {
+  std::string key;
+  uint64_t sequence;
+
+  explicit Version(std::string user_key, uint64_t at) : key(std::move(user_key)), sequence(at) {}
+  explicit Version(const char* entry) {
+    key = InternalKeyOf(entry);
+    sequence = 0;
+    for (int byte = 7; byte > 0; --byte) {
+      sequence =
+          sequence << 8 | static_cast<uint8_t>(key[key.size() - 8 + static_cast<size_t>(byte)]);
+    }
+    key.resize(key.size() - 8);
+  }
+  std::string internal_key() const { return InternalKey(key, sequence); }
+  bool operator<(const Version& other) const {
+    return std::tie(key, other.sequence) < std::tie(other.key, sequence);
+  }
+  bool operator==(const Version& other) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Version& version) {
+  return out << testing::PrintToString(version.key) << '@' << version.sequence;
+}
+
+// A tree with the memory it stands on. Blocks come at odd addresses, as a memtable's arena may.
+class OwningTree {
+ public:
+  bool Insert(const std::string& key, uint64_t sequence, uint8_t type = 1) {
+    entries_.push_back(Entry(InternalKey(key, sequence, type), "value"));
+    return tree_.Insert(entries_.back().c_str());
+  }
+  const EntryTree& tree() const { return tree_; }
+
+ private:
+  char* Allocate(size_t bytes) {
+    blocks_.push_back(std::make_unique<char[]>(bytes + 1));
+    return blocks_.back().get() + 1;
+  }
+
+  std::deque<std::string> entries_;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  EntryTree tree_{[this](size_t bytes) { return Allocate(bytes); }};
+};
+
+using Model = std::set<Version>;
+
+void ExpectAt(const EntryTree::Cursor& cursor, const Model& model, Model::const_iterator expected) {
+  ASSERT_EQ(cursor.Valid(), expected != model.end());
+  if (cursor.Valid()) {
+    ASSERT_EQ(Version(cursor.entry()), *expected);
+  }
+}
+
+Model::const_iterator LastAtOrBefore(const Model& model, const Version& version) {
+  auto after = model.upper_bound(version);
+  return after == model.begin() ? model.end() : std::prev(after);
+}
+
+void ExpectEqual(const EntryTree& tree, const Model& model) {
+  ASSERT_EQ(tree.size(), model.size());
+  EntryTree::Cursor cursor(tree);
+  cursor.SeekToFirst();
+  for (auto it = model.begin(); it != model.end(); ++it, cursor.Next()) {
+    ASSERT_NO_FATAL_FAILURE(ExpectAt(cursor, model, it));
+  }
+  ASSERT_FALSE(cursor.Valid());
+  cursor.SeekToLast();
+  for (auto it = model.rbegin(); it != model.rend(); ++it, cursor.Prev()) {
+    ASSERT_TRUE(cursor.Valid());
+    ASSERT_EQ(Version(cursor.entry()), *it);
+  }
+  ASSERT_FALSE(cursor.Valid());
+}
+
+void ExpectSeeks(const EntryTree& tree, const Model& model, const Version& target) {
+  EntryTree::Cursor cursor(tree);
+  cursor.Seek(target.internal_key());
+  ASSERT_NO_FATAL_FAILURE(ExpectAt(cursor, model, model.lower_bound(target)));
+  const char* found = tree.Find(target.internal_key());
+  ASSERT_EQ(found, cursor.Valid() ? cursor.entry() : nullptr);
+  const std::string entry = Entry(target.internal_key(), "");
+  ASSERT_EQ(tree.Contains(entry.c_str()), model.contains(target));
+  cursor.SeekForPrev(target.internal_key());
+  ASSERT_NO_FATAL_FAILURE(ExpectAt(cursor, model, LastAtOrBefore(model, target)));
+}
+
+// Each shape makes keys that collide, nest and share prefixes in its own way.
+using KeyShape = std::string (*)(Rng& random);
+
+std::string Pick(Rng& random, std::initializer_list<std::string> from) {
+  return *(from.begin() + random() % from.size());
+}
+
+std::string TinyKey(Rng& random) {
+  std::string key(random() % 4, '\0');
+  for (char& c : key) c = static_cast<char>(random() % 3);
+  return key;
+}
+
+std::string ZerosKey(Rng& random) { return std::string(random() % 300, '\0'); }
+
+std::string BinaryKey(Rng& random) {
+  std::string key(random() % 24, '\0');
+  for (char& c : key) c = static_cast<char>(random());
+  return key;
+}
+
+std::string NumberedKey(Rng& random) {
+  const std::string digits = std::to_string(random() % 3000);
+  return "key:" + std::string(12 - digits.size(), '0') + digits;
+}
+
+std::string SharedPrefixKey(Rng& random) {
+  const size_t shared = random() % 4 == 0 ? random() % 80 : 60;
+  return std::string(shared, 'p') + std::to_string(random() % 1000);
+}
+
+std::string LongKey(Rng& random) {
+  return std::string(random() % 16 == 0 ? 20000 : 120 + random() % 16, 'l') + TinyKey(random);
+}
+
+std::string HotKey(Rng& random) { return Pick(random, {"a", "b", "counter"}); }
+
+std::string MixedKey(Rng& random) {
+  constexpr KeyShape kShapes[] = {TinyKey,     ZerosKey,        BinaryKey,
+                                  NumberedKey, SharedPrefixKey, HotKey};
+  return kShapes[random() % std::size(kShapes)](random);
+}
+
+class EntryTreeShapes : public testing::TestWithParam<std::pair<const char*, KeyShape>> {
+ protected:
+  KeyShape shape() const { return GetParam().second; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Keys, EntryTreeShapes,
+                         testing::Values(std::pair{"Tiny", KeyShape{TinyKey}},
+                                         std::pair{"Zeros", KeyShape{ZerosKey}},
+                                         std::pair{"Binary", KeyShape{BinaryKey}},
+                                         std::pair{"Numbered", KeyShape{NumberedKey}},
+                                         std::pair{"SharedPrefix", KeyShape{SharedPrefixKey}},
+                                         std::pair{"Long", KeyShape{LongKey}},
+                                         std::pair{"Hot", KeyShape{HotKey}},
+                                         std::pair{"Mixed", KeyShape{MixedKey}}),
+                         [](const auto& info) { return std::string(info.param.first); });
+
+TEST_P(EntryTreeShapes, HoldsWhatASetHolds) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    Rng random(seed);
+    OwningTree owner;
+    Model model;
+    // Most sequences are new, as in a memtable; a few repeat or come from the past.
+    for (uint64_t step = 1; step <= 3000; ++step) {
+      const Version version(shape()(random), random() % 8 == 0 ? random() % step : step);
+      ASSERT_EQ(owner.Insert(version.key, version.sequence), model.insert(version).second);
+      if (step % 5 == 0) {
+        const Version target(shape()(random), random() % (2 * step));
+        ASSERT_NO_FATAL_FAILURE(ExpectSeeks(owner.tree(), model, target));
+      }
+    }
+    ASSERT_NO_FATAL_FAILURE(ExpectEqual(owner.tree(), model));
+    for (const Version& version : model) {
+      ASSERT_NO_FATAL_FAILURE(ExpectSeeks(owner.tree(), model, version));
+    }
+  }
+}
+
+// A cursor shows at least what was there when it was positioned, in order, and nothing that is not
+// in the tree, whichever way it walks and whatever is inserted meanwhile.
+TEST_P(EntryTreeShapes, CursorsLastAcrossInserts) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    Rng random(seed);
+    OwningTree owner;
+    Model model;
+    uint64_t sequence = 0;
+    const auto insert_some = [&](uint64_t count) {
+      for (uint64_t i = 0; i < count; ++i) {
+        const Version version(shape()(random), ++sequence);
+        owner.Insert(version.key, version.sequence);
+        model.insert(version);
+      }
+    };
+    insert_some(500);
+    for (const bool forward : {true, false}) {
+      const Model before = model;
+      std::vector<Version> seen;
+      EntryTree::Cursor cursor(owner.tree());
+      forward ? cursor.SeekToFirst() : cursor.SeekToLast();
+      while (cursor.Valid()) {
+        seen.emplace_back(cursor.entry());
+        insert_some(random() % 4);
+        forward ? cursor.Next() : cursor.Prev();
+      }
+      if (!forward) std::reverse(seen.begin(), seen.end());
+      ASSERT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+      ASSERT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end());
+      ASSERT_TRUE(std::includes(seen.begin(), seen.end(), before.begin(), before.end()));
+      ASSERT_TRUE(std::includes(model.begin(), model.end(), seen.begin(), seen.end()));
+    }
+  }
+}
+
+TEST_P(EntryTreeShapes, CursorsTurnRoundAnywhere) {
+  Rng random(7);
+  OwningTree owner;
+  Model model;
+  for (uint64_t sequence = 1; sequence <= 1000; ++sequence) {
+    const Version version(shape()(random), sequence);
+    owner.Insert(version.key, version.sequence);
+    model.insert(version);
+  }
+  EntryTree::Cursor cursor(owner.tree());
+  auto expected = model.end();
+  for (int step = 0; step < 20000; ++step) {
+    if (expected == model.end()) {
+      const Version target(shape()(random), random() % 1000);
+      cursor.Seek(target.internal_key());
+      expected = model.lower_bound(target);
+    } else if (random() % 2 == 0) {
+      cursor.Next();
+      ++expected;
+    } else {
+      cursor.Prev();
+      expected = expected == model.begin() ? model.end() : std::prev(expected);
+    }
+    ASSERT_NO_FATAL_FAILURE(ExpectAt(cursor, model, expected));
+  }
+}
+
+TEST(EntryTree, EmptyTreeHasNothing) {
+  OwningTree owner;
+  EntryTree::Cursor cursor(owner.tree());
+  EXPECT_FALSE(cursor.Valid());
+  cursor.SeekToFirst();
+  EXPECT_FALSE(cursor.Valid());
+  cursor.SeekToLast();
+  EXPECT_FALSE(cursor.Valid());
+  cursor.Seek(InternalKey("", 1));
+  EXPECT_FALSE(cursor.Valid());
+  cursor.SeekForPrev(InternalKey("x", 1));
+  EXPECT_FALSE(cursor.Valid());
+  EXPECT_EQ(owner.tree().Find(InternalKey("", 1)), nullptr);
+  EXPECT_EQ(owner.tree().EstimateCount(InternalKey("", 1), InternalKey("x", 1)), 0);
+}
+
+TEST(EntryTree, TheTypeDoesNotTellTwoEntriesApart) {
+  OwningTree owner;
+  EXPECT_TRUE(owner.Insert("k", 5, 1));
+  EXPECT_FALSE(owner.Insert("k", 5, 0));
+  EXPECT_TRUE(owner.Insert("k", 6, 0));
+  EXPECT_EQ(owner.tree().size(), 2);
+}
+
+TEST(EntryTree, NewestVersionOfAKeyComesFirst) {
+  OwningTree owner;
+  for (uint64_t sequence = 1; sequence <= 1000; ++sequence) owner.Insert("k", sequence);
+  EXPECT_EQ(Version(owner.tree().Find(InternalKey("k", 5000))), Version("k", 1000));
+  EXPECT_EQ(Version(owner.tree().Find(InternalKey("k", 321))), Version("k", 321));
+  EXPECT_EQ(owner.tree().Find(InternalKey("k", 0)), nullptr);
+}
+
+TEST(EntryTree, AscendingRunsFillTheirLeaves) {
+  size_t allocated = 0;
+  std::vector<std::unique_ptr<char[]>> blocks;
+  EntryTree tree([&](size_t bytes) {
+    allocated += bytes;
+    return blocks.emplace_back(std::make_unique<char[]>(bytes)).get();
+  });
+  std::deque<std::string> entries;
+  constexpr uint64_t kRuns = 10;
+  constexpr uint64_t kPerRun = 10000;
+  for (uint64_t i = 0; i < kPerRun; ++i) {
+    for (uint64_t run = 0; run < kRuns; ++run) {
+      const std::string digits = std::to_string(i);
+      const std::string key = std::to_string(run) + std::string(8 - digits.size(), '0') + digits;
+      entries.push_back(Entry(InternalKey(key, i * kRuns + run + 1), ""));
+      ASSERT_TRUE(tree.Insert(entries.back().c_str()));
+    }
+  }
+  EXPECT_LT(allocated, kRuns * kPerRun * 20);  // 16 bytes each in a full leaf
+}
+
+TEST(EntryTree, CountsOfRangesAreNear) {
+  Rng random(3);
+  OwningTree owner;
+  constexpr uint64_t kCount = 20000;
+  std::vector<std::string> keys;
+  for (uint64_t i = 0; i < kCount; ++i) keys.push_back(std::to_string(100000 + i));
+  std::shuffle(keys.begin(), keys.end(), random);
+  for (uint64_t i = 0; i < kCount; ++i) owner.Insert(keys[i], i + 1);
+  const auto estimate = [&](uint64_t begin, uint64_t end) {
+    return static_cast<double>(
+        owner.tree().EstimateCount(InternalKey(std::to_string(100000 + begin), kCount + 1),
+                                   InternalKey(std::to_string(100000 + end), kCount + 1)));
+  };
+  EXPECT_NEAR(estimate(0, kCount), kCount, kCount * 0.02);
+  EXPECT_NEAR(estimate(5000, 10000), 5000, 1000);
+  EXPECT_NEAR(estimate(777, 787), 10, 10);
+  EXPECT_EQ(estimate(10, 10), 0);
+  EXPECT_EQ(estimate(10000, 5000), 0);
+}
+
+// One thread inserts while others look for what is known to be there, and walk both ways.
+TEST(EntryTree, ReadersSeeEveryEntryThatWasInsertedBefore) {
+  OwningTree owner;
+  constexpr uint64_t kCount = 20000;
+  std::vector<std::string> keys;
+  Rng random(11);
+  for (uint64_t i = 0; i < kCount; ++i) keys.push_back(MixedKey(random));
+  std::atomic<uint64_t> inserted{0};
+  std::atomic<uint64_t> failures{0};
+
+  const auto look_up = [&](uint64_t seed) {
+    Rng pick(seed);
+    for (uint64_t known = 0; known < kCount; known = inserted.load(std::memory_order_acquire)) {
+      if (known == 0) continue;
+      const uint64_t i = pick() % known;
+      const Version wanted(keys[i], i + 1);
+      const char* found = owner.tree().Find(wanted.internal_key());
+      if (found == nullptr || Version(found) != wanted) ++failures;
+    }
+  };
+  const auto walk = [&](bool forward) {
+    for (uint64_t known = 0; known < kCount;) {
+      known = inserted.load(std::memory_order_acquire);
+      uint64_t old_ones = 0;
+      EntryTree::Cursor cursor(owner.tree());
+      std::string last;
+      forward ? cursor.SeekToFirst() : cursor.SeekToLast();
+      while (cursor.Valid()) {
+        const Version version(cursor.entry());
+        if (version.sequence <= known) ++old_ones;
+        forward ? cursor.Next() : cursor.Prev();
+        if (cursor.Valid()) {
+          const Version other(cursor.entry());
+          if (!(forward ? version < other : other < version)) ++failures;
+        }
+      }
+      if (old_ones != known) ++failures;
+    }
+  };
+  std::vector<std::thread> readers;
+  readers.emplace_back(look_up, 1);
+  readers.emplace_back(look_up, 2);
+  readers.emplace_back(walk, true);
+  readers.emplace_back(walk, false);
+  for (uint64_t i = 0; i < kCount; ++i) {
+    owner.Insert(keys[i], i + 1);
+    inserted.store(i + 1, std::memory_order_release);
+  }
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(failures, 0);
+}
+
+// Joins operands with commas, so that reads have to ask the memtable for more than one entry.
+class Joining final : public ::rocksdb::AssociativeMergeOperator {
+ public:
+  bool Merge(const ::rocksdb::Slice& /*key*/, const ::rocksdb::Slice* existing,
+             const ::rocksdb::Slice& operand, std::string* merged,
+             ::rocksdb::Logger* /*logger*/) const override {
+    if (existing != nullptr) *merged = existing->ToString() + ",";
+    merged->append(operand.data(), operand.size());
+    return true;
+  }
+  const char* Name() const override { return "Joining"; }
+};
+
+class BTreeMemTable : public testing::Test {
+ protected:
+  BTreeMemTable() {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "btree_memtable.XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+    options_.create_if_missing = true;
+    options_.memtable_factory = std::make_shared<BTreeMemTableFactory>();
+    options_.allow_concurrent_memtable_write = false;
+    options_.write_buffer_size = 64 << 10;
+    options_.merge_operator = std::make_shared<Joining>();
+    Open();
+  }
+  ~BTreeMemTable() override {
+    db_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void Open() {
+    db_.reset();
+    ::rocksdb::DB* db = nullptr;
+    const auto status = ::rocksdb::DB::Open(options_, directory_, &db);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    db_.reset(db);
+  }
+
+  using Rows = std::map<std::string, std::string>;
+
+  void ExpectRows(const Rows& rows, const ::rocksdb::Snapshot* snapshot) {
+    ::rocksdb::ReadOptions options;
+    options.snapshot = snapshot;
+    std::unique_ptr<::rocksdb::Iterator> it(db_->NewIterator(options));
+    auto row = rows.begin();
+    for (it->SeekToFirst(); it->Valid(); it->Next(), ++row) {
+      ASSERT_NE(row, rows.end());
+      ASSERT_EQ(it->key().ToString(), row->first);
+      ASSERT_EQ(it->value().ToString(), row->second);
+    }
+    ASSERT_EQ(row, rows.end());
+    auto last = rows.rbegin();
+    for (it->SeekToLast(); it->Valid(); it->Prev(), ++last) {
+      ASSERT_NE(last, rows.rend());
+      ASSERT_EQ(it->key().ToString(), last->first);
+    }
+    ASSERT_EQ(last, rows.rend());
+  }
+
+  void ExpectRow(const Rows& rows, const std::string& key, const ::rocksdb::Snapshot* snapshot) {
+    ::rocksdb::ReadOptions options;
+    options.snapshot = snapshot;
+    std::string value;
+    const auto status = db_->Get(options, key, &value);
+    const auto row = rows.find(key);
+    if (row == rows.end()) {
+      ASSERT_TRUE(status.IsNotFound()) << status.ToString();
+    } else {
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      ASSERT_EQ(value, row->second);
+    }
+    std::unique_ptr<::rocksdb::Iterator> it(db_->NewIterator(options));
+    const auto expect_at = [&](Rows::const_iterator expected) {
+      ASSERT_EQ(it->Valid(), expected != rows.end());
+      if (it->Valid()) {
+        ASSERT_EQ(it->key().ToString(), expected->first);
+      }
+    };
+    it->Seek(key);
+    ASSERT_NO_FATAL_FAILURE(expect_at(rows.lower_bound(key)));
+    it->SeekForPrev(key);
+    const auto after = rows.upper_bound(key);
+    expect_at(after == rows.begin() ? rows.end() : std::prev(after));
+  }
+
+  std::string directory_;
+  ::rocksdb::Options options_;
+  std::unique_ptr<::rocksdb::DB> db_;
+};
+
+TEST_F(BTreeMemTable, DatabaseOnItMatchesAMap) {
+  struct Past {
+    const ::rocksdb::Snapshot* snapshot;
+    Rows rows;
+  };
+  Rng random(5);
+  Rows rows;
+  std::vector<Past> pasts;
+  const auto forget_pasts = [&] {
+    for (const Past& past : pasts) db_->ReleaseSnapshot(past.snapshot);
+    pasts.clear();
+  };
+  const auto expect_all = [&] {
+    ASSERT_NO_FATAL_FAILURE(ExpectRows(rows, nullptr));
+    for (const Past& past : pasts) ASSERT_NO_FATAL_FAILURE(ExpectRows(past.rows, past.snapshot));
+  };
+
+  for (int step = 0; step < 4000; ++step) {
+    ::rocksdb::WriteBatch batch;
+    for (uint64_t i = random() % 8; i > 0; --i) {
+      const std::string key = MixedKey(random);
+      const std::string value = std::to_string(random());
+      const uint64_t action = random() % 20;
+      if (action < 12) {
+        batch.Put(key, value);
+        rows[key] = value;
+      } else if (action < 15) {
+        batch.Merge(key, value);
+        std::string& merged = rows[key];
+        merged = merged.empty() ? value : merged + "," + value;
+      } else if (action < 19) {
+        batch.Delete(key);
+        rows.erase(key);
+      } else {
+        const std::string other = MixedKey(random);
+        const auto [begin, end] = std::minmax(key, other);
+        batch.DeleteRange(begin, end);
+        rows.erase(rows.lower_bound(begin), rows.lower_bound(end));
+      }
+    }
+    ASSERT_TRUE(db_->Write({}, &batch).ok());
+    ASSERT_NO_FATAL_FAILURE(ExpectRow(rows, MixedKey(random), nullptr));
+    if (!pasts.empty()) {
+      const Past& past = pasts[random() % pasts.size()];
+      ASSERT_NO_FATAL_FAILURE(ExpectRow(past.rows, MixedKey(random), past.snapshot));
+    }
+    if (random() % 50 == 0) pasts.push_back({db_->GetSnapshot(), rows});
+    if (pasts.size() > 5) forget_pasts();
+    if (random() % 200 == 0) {
+      ASSERT_NO_FATAL_FAILURE(expect_all());
+    }
+    if (random() % 300 == 0) {
+      ASSERT_TRUE(db_->Flush({}).ok());
+    }
+    if (random() % 500 == 0) {
+      forget_pasts();
+      Open();
+    }
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_all());
+  forget_pasts();
+}
+
+TEST_F(BTreeMemTable, IteratorsOfADatabaseOutliveItsFlush) {
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(db_->Put({}, std::to_string(i), "old").ok());
+  std::unique_ptr<::rocksdb::Iterator> it(db_->NewIterator({}));
+  it->SeekToFirst();
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(db_->Put({}, std::to_string(i), "new").ok());
+  ASSERT_TRUE(db_->Flush({}).ok());
+  int count = 0;
+  for (; it->Valid(); it->Next(), ++count) ASSERT_EQ(it->value().ToString(), "old");
+  EXPECT_EQ(count, 1000);
+}
+
+TEST_F(BTreeMemTable, SizesOfRangesInTheMemtableAreEstimated) {
+  for (int i = 1000; i < 1200; ++i) ASSERT_TRUE(db_->Put({}, std::to_string(i), "value").ok());
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+  db_->GetApproximateMemTableStats({"1050", "1150"}, &count, &bytes);
+  EXPECT_NEAR(static_cast<double>(count), 100, 30);
+  EXPECT_GT(bytes, 0);
+}
+
+TEST_F(BTreeMemTable, ConcurrentWritesToItAreRefused) {
+  db_.reset();
+  options_.allow_concurrent_memtable_write = true;
+  ::rocksdb::DB* db = nullptr;
+  EXPECT_TRUE(::rocksdb::DB::Open(options_, directory_, &db).IsInvalidArgument());
+}
+
+TEST_F(BTreeMemTable, AnotherOrderThanBytewiseStopsTheProcess) {
+  db_.reset();
+  std::filesystem::remove_all(directory_);
+  options_.comparator = ::rocksdb::ReverseBytewiseComparator();
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::rocksdb::DB* db = nullptr;
+  EXPECT_DEATH(static_cast<void>(::rocksdb::DB::Open(options_, directory_, &db)), "bytewise");
+}
+
+}  // namespace
+}  // namespace cairn::store::rocks

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "store/rocks/engine.h"
+#include "store/rocks/rocks_transaction.h"
+#include "store/rocks/sequencer.h"
+#include "store/rocks/write_set.h"
+#include "store/store.h"
+
+namespace cairn::store::rocks {
+
+// Bodies of one thread that share a commit; see store::Group. With Waiting::kAllowed it waits for
+// stripes and disk instead of failing, which is what Store::Run needs.
+class RocksGroup final : public Group {
+ public:
+  RocksGroup(Engine& engine, Sequencer& sequencer, Waiting waiting);
+  ~RocksGroup() override;  // gives up what was not finished
+
+  Result<Dependency> Run(const Scopes& scopes, Access access, Body body) override;
+  Result<Commit> Finish() override;
+
+ private:
+  // Takes wanted_ on top of what the group holds; false if it would have to wait and must not.
+  Result<bool> AcquireWanted();
+  bool TryAcquireWanted();
+  void ReleaseFrom(size_t first);
+  Result<void> RunBody(Access access, Body body);
+  Result<Commit> Submit();
+  Dependency DependencyOf(const Scopes& scopes, bool wrote, bool shares_held) const;
+
+  Engine& engine_;
+  Sequencer& sequencer_;
+  const Waiting waiting_;
+  WriteSet writes_;
+  RocksTransaction transaction_;
+  std::vector<Stripes::Index> wanted_;  // of the body being run
+  std::vector<Stripes::Index> held_;
+  std::optional<Error> failed_;  // an early commit failed; the next Finish says so
+};
+
+}  // namespace cairn::store::rocks

@@ -1,0 +1,266 @@
+#include "store/rocks/rocks_transaction.h"
+
+#include "store/rocks/status.h"
+#include "store/timers.h"
+
+namespace cairn::store::rocks {
+namespace {
+
+// How often the first read of a body is tried again when commits keep arriving, before a snapshot.
+constexpr int kFirstReadTries = 3;
+
+::rocksdb::Slice ToSlice(BytesView bytes) { return {bytes.data(), bytes.size()}; }
+BytesView ToView(const ::rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+// One direction of the merge: which key comes first, how to step.
+struct Merge {
+  ::rocksdb::Iterator& base;
+  WriteSet* writes;
+  const Range& range;
+  bool reverse;
+  const WriteSet::Row* row = nullptr;
+
+  void Start() {
+    if (!reverse) {
+      base.Seek(ToSlice(range.begin));
+      if (writes != nullptr) row = InRange(writes->Seek(range.space, range.begin));
+      return;
+    }
+    base.SeekToLast();  // the iterator's upper bound is the range's end
+    if (writes != nullptr) {
+      const BytesView end = range.end ? BytesView(*range.end) : BytesView();
+      row = InRange(writes->SeekBackward(range.space, range.end ? &end : nullptr));
+    }
+  }
+
+  const WriteSet::Row* InRange(const WriteSet::Row* found) const {
+    return found != nullptr && range.Contains(found->key) ? found : nullptr;
+  }
+
+  // Whether the store's row comes next; both may stand on the same key.
+  bool BaseFirst() const {
+    if (!base.Valid()) return false;
+    if (row == nullptr) return true;
+    const BytesView key = ToView(base.key());
+    return reverse ? key > row->key : key < row->key;
+  }
+
+  void StepBase() { reverse ? base.Prev() : base.Next(); }
+
+  void StepRow() {
+    // The row's key is looked up again, since a visitor may have written to the set. The successor
+    // of a key is the key with a zero byte behind it.
+    const BytesView key = row->key;
+    if (reverse) {
+      row = InRange(writes->SeekBackward(range.space, &key));
+    } else {
+      Bytes next(key);
+      next.push_back('\0');
+      row = InRange(writes->Seek(range.space, next));
+    }
+  }
+};
+
+}  // namespace
+
+Result<void> ScanMerged(::rocksdb::Iterator& iterator, WriteSet* writes, const Range& range,
+                        const ScanOptions& options, RowVisitor visit) {
+  if (range.empty()) return {};
+  Merge merge{iterator, writes, range, options.reverse};
+  merge.Start();
+  size_t visited = 0;
+  while (visited < options.limit && (iterator.Valid() || merge.row != nullptr)) {
+    if (merge.BaseFirst()) {
+      const BytesView key = ToView(iterator.key());
+      const bool deleted = writes != nullptr && writes->has_deleted_ranges() &&
+                           writes->RangeDeleted({range.space, key});
+      if (!deleted) {
+        ++visited;
+        if (!visit(key, ToView(iterator.value()))) return {};
+      }
+      merge.StepBase();
+      continue;
+    }
+    const WriteSet::Row row = *merge.row;
+    if (iterator.Valid() && ToView(iterator.key()) == row.key) merge.StepBase();
+    if (row.state == WriteSet::State::kPut) {
+      ++visited;
+      if (!visit(row.key, row.value)) return {};
+    }
+    merge.StepRow();
+  }
+  if (!iterator.status().ok()) return ToError(iterator.status(), "scan");
+  return {};
+}
+
+RocksTransaction::RocksTransaction(Engine& engine, WriteSet& writes, Waiting waiting)
+    : engine_(engine), writes_(writes), waiting_(waiting) {}
+
+RocksTransaction::~RocksTransaction() { End(); }
+
+void RocksTransaction::Begin(Access access, View view) {
+  End();
+  access_ = access;
+  now_ = engine_.clock.Now();
+  has_read_ = false;
+  needs_restart_ = false;
+  stamp_.reset();
+  read_error_.reset();
+  if (view == View::kSnapshot) TakeSnapshot();
+}
+
+void RocksTransaction::End() {
+  if (snapshot_ == nullptr) return;
+  engine_.db->ReleaseSnapshot(snapshot_);
+  snapshot_ = nullptr;
+}
+
+void RocksTransaction::TakeSnapshot() { snapshot_ = engine_.db->GetSnapshot(); }
+
+Error RocksTransaction::Failed(Error error) {
+  if (!read_error_) read_error_ = error;
+  return error;
+}
+
+Error RocksTransaction::Restart() {
+  needs_restart_ = true;
+  return Failed({ErrorCode::kWouldBlock, "the store changed while the body was reading"});
+}
+
+bool RocksTransaction::EpochHeld() const { return engine_.writes_begun.load() == epoch_; }
+
+::rocksdb::ReadOptions RocksTransaction::read_options() const {
+  ::rocksdb::ReadOptions options;
+  options.snapshot = snapshot_;
+  if (waiting_ == Waiting::kNotAllowed) options.read_tier = ::rocksdb::kBlockCacheTier;
+  return options;
+}
+
+Result<std::optional<Bytes>> RocksTransaction::Get(Key key) {
+  BytesView written;
+  const WriteSet::State state = writes_.Find(key, &written);
+  if (state == WriteSet::State::kPut) return std::optional(Bytes(written));
+  if (state == WriteSet::State::kDeleted) return std::optional<Bytes>();
+  Result<std::optional<Bytes>> value = Load(key);
+  if (!value.ok()) return Failed(value.error());
+  if (!writes_.counters().empty()) {
+    if (const int64_t delta = writes_.CounterDelta(key); delta != 0) {
+      const int64_t stored =
+          *value ? static_cast<int64_t>(BytesReader(**value).Big64()) : int64_t{0};
+      Bytes sum;
+      AppendBig64(sum, static_cast<uint64_t>(stored + delta));
+      return std::optional(std::move(sum));
+    }
+  }
+  return value;
+}
+
+Result<std::optional<Bytes>> RocksTransaction::Load(Key key) {
+  if (snapshot_ != nullptr) return LoadFromEngine(key);
+  for (int tries = 0; tries < (has_read_ ? 1 : kFirstReadTries); ++tries) {
+    if (!has_read_) {
+      epoch_ = engine_.writes_ended.load();
+      if (!EpochHeld()) continue;  // somebody is writing right now
+    }
+    std::optional<Bytes> value(std::in_place);
+    const auto cached = engine_.cache.Get(static_cast<uint8_t>(key.space), key.bytes, &*value);
+    if (cached == ValueCache::Lookup::kAbsent) value.reset();
+    if (cached == ValueCache::Lookup::kMiss) {
+      CAIRN_ASSIGN_OR_RETURN(value, LoadFromEngine(key));
+      engine_.cache.Fill(static_cast<uint8_t>(key.space), key.bytes,
+                         value ? std::optional<BytesView>(*value) : std::nullopt,
+                         [this] { return EpochHeld(); });
+    }
+    if (EpochHeld()) {
+      has_read_ = true;
+      return value;
+    }
+  }
+  if (has_read_) return Restart();
+  // Nothing was read yet, so the body's view may as well start here, on a snapshot.
+  TakeSnapshot();
+  return LoadFromEngine(key);
+}
+
+Result<std::optional<Bytes>> RocksTransaction::LoadFromEngine(Key key) {
+  ::rocksdb::PinnableSlice value;
+  const ::rocksdb::Status status =
+      engine_.db->Get(read_options(), engine_.column(key.space), ToSlice(key.bytes), &value);
+  if (status.ok()) return std::optional(Bytes(value.data(), value.size()));
+  if (status.IsNotFound()) return std::optional<Bytes>();
+  return ToError(status, "read");
+}
+
+Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& options,
+                                    RowVisitor visit) {
+  if (range.empty() || options.limit == 0) return {};
+  if (waiting_ == Waiting::kNotAllowed &&
+      engine_.has_range_deletions[static_cast<size_t>(range.space)].load()) {
+    return Failed({ErrorCode::kWouldBlock, "a space with range deletions is scanned elsewhere"});
+  }
+  ::rocksdb::ReadOptions read = read_options();
+  const ::rocksdb::Slice lower = ToSlice(range.begin);
+  const ::rocksdb::Slice upper = range.end ? ToSlice(*range.end) : ::rocksdb::Slice();
+  read.iterate_lower_bound = &lower;
+  if (range.end) read.iterate_upper_bound = &upper;
+  // An iterator is a consistent view by itself; what has to be checked is that it is the same view
+  // as the body's other reads.
+  if (snapshot_ == nullptr && !has_read_) epoch_ = engine_.writes_ended.load();
+  const std::unique_ptr<::rocksdb::Iterator> iterator(
+      engine_.db->NewIterator(read, engine_.column(range.space)));
+  if (snapshot_ == nullptr) {
+    if (!EpochHeld()) return Restart();
+    has_read_ = true;
+  }
+  Result<void> scanned = ScanMerged(*iterator, &writes_, range, options, visit);
+  if (!scanned.ok()) return Failed(scanned.error());
+  return {};
+}
+
+void RocksTransaction::CheckWritable() const { CAIRN_CHECK(access_ == Access::kWrite); }
+
+void RocksTransaction::Put(Key key, BytesView value) {
+  CheckWritable();
+  writes_.Put(key, value);
+}
+
+void RocksTransaction::Delete(Key key) {
+  CheckWritable();
+  writes_.Delete(key);
+}
+
+void RocksTransaction::DeleteRange(const Range& range) {
+  CheckWritable();
+  writes_.DeleteRange(range);
+}
+
+void RocksTransaction::Add(Key counter, int64_t delta) {
+  CheckWritable();
+  writes_.Add(counter, delta);
+}
+
+void RocksTransaction::AppendEvent(Key prefix, BytesView value) {
+  CheckWritable();
+  writes_.AppendEvent(prefix, value);
+}
+
+void RocksTransaction::Wake(Topic topic) {
+  CheckWritable();
+  writes_.Wake(topic);
+}
+
+void RocksTransaction::SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) {
+  Put({Space::kTimers, EncodeTimerKey(due, kind, owner)}, payload);
+  writes_.NoteTimer(due.us);
+}
+
+void RocksTransaction::CancelTimer(Timestamp due, uint8_t kind, BytesView owner) {
+  Delete({Space::kTimers, EncodeTimerKey(due, kind, owner)});
+}
+
+uint64_t RocksTransaction::stamp() {
+  if (!stamp_) stamp_ = engine_.stamps.Next();
+  return *stamp_;
+}
+
+}  // namespace cairn::store::rocks

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <optional>
+
+#include "store/rocks/engine.h"
+#include "store/rocks/write_set.h"
+#include "store/transaction.h"
+
+namespace cairn::store::rocks {
+
+enum class Waiting {
+  kAllowed,     // reads may go to the disk
+  kNotAllowed,  // a read that memory cannot answer fails with kWouldBlock
+};
+
+// The view a body has: the group's writes over the store as of the body's start.
+//
+// Consistency costs nothing while nobody else commits: the transaction notes the engine's write
+// epoch at its first read and checks it after every read. If the epoch has moved, the body is run
+// again from the start on a RocksDB snapshot (needs_restart).
+class RocksTransaction final : public Transaction {
+ public:
+  RocksTransaction(Engine& engine, WriteSet& writes, Waiting waiting);
+  ~RocksTransaction() override;
+
+  enum class View {
+    kOptimistic,
+    kSnapshot,
+  };
+  // Starts a body.
+  void Begin(Access access, View view);
+  // Ends it; gives up the snapshot.
+  void End();
+  // The body read across somebody's commit: undo it, Begin with kSnapshot, run it again.
+  bool needs_restart() const { return needs_restart_; }
+  // The first error a read gave the body, whether or not the body passed it on.
+  const std::optional<Error>& read_error() const { return read_error_; }
+
+  Result<std::optional<Bytes>> Get(Key key) override;
+  Result<void> Scan(const Range& range, const ScanOptions& options, RowVisitor visit) override;
+  Timestamp now() const override { return now_; }
+
+  void Put(Key key, BytesView value) override;
+  void Delete(Key key) override;
+  void DeleteRange(const Range& range) override;
+  void Add(Key counter, int64_t delta) override;
+  void AppendEvent(Key prefix, BytesView value) override;
+  void Wake(Topic topic) override;
+  void SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) override;
+  void CancelTimer(Timestamp due, uint8_t kind, BytesView owner) override;
+  uint64_t stamp() override;
+
+ private:
+  void TakeSnapshot();
+  void CheckWritable() const;
+  Error Failed(Error error);
+  Error Restart();
+  bool EpochHeld() const;
+  Result<std::optional<Bytes>> Load(Key key);
+  Result<std::optional<Bytes>> LoadFromEngine(Key key);
+  ::rocksdb::ReadOptions read_options() const;
+
+  Engine& engine_;
+  WriteSet& writes_;
+  const Waiting waiting_;
+
+  Access access_ = Access::kRead;
+  Timestamp now_;
+  const ::rocksdb::Snapshot* snapshot_ = nullptr;
+  uint64_t epoch_ = 0;  // without a snapshot: the epoch all reads so far belong to
+  bool has_read_ = false;
+  bool needs_restart_ = false;
+  std::optional<uint64_t> stamp_;
+  std::optional<Error> read_error_;
+};
+
+// Visits the rows of `iterator` within `range` (its bounds already set as the iterator's own),
+// merged with the uncommitted `writes` where given.
+Result<void> ScanMerged(::rocksdb::Iterator& iterator, WriteSet* writes, const Range& range,
+                        const ScanOptions& options, RowVisitor visit);
+
+}  // namespace cairn::store::rocks

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <rocksdb/write_batch.h>
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "store/rocks/engine.h"
+#include "store/rocks/write_set.h"
+
+namespace cairn::store::rocks {
+
+// The one door through which every write reaches RocksDB, and so the one order of commits.
+//
+// Whoever finds nobody at the door writes for all who wait there: their write sets become one
+// engine write and one commit number. What must follow commit order is decided here: event numbers,
+// counters, the stripes' newest commit. When Submit returns, the writes are visible, the caches
+// agree with them and the stripes are free; they are not durable yet.
+//
+// A failed engine write stops all writing: RocksDB cannot tell how much of it reached the log.
+class Sequencer {
+ public:
+  // `committed` is called with each new commit, on the writing thread; quick.
+  Sequencer(Engine& engine, std::function<void(Commit)> committed);
+
+  // Commits `writes`, made under `stripes`, which `owner` holds; releases them in any case.
+  Result<Commit> Submit(const WriteSet& writes, std::span<const Stripes::Index> stripes,
+                        Stripes::Owner owner);
+
+ private:
+  struct Entry {
+    const WriteSet* writes;
+    std::span<const Stripes::Index> stripes;
+    Stripes::Owner owner;
+    std::optional<Result<Commit>> result;
+  };
+  struct OwnRow {
+    Space space;
+    Bytes key;
+    Bytes value;
+  };
+  struct CounterKey {
+    Space space;
+    Bytes key;
+    friend bool operator==(const CounterKey&, const CounterKey&) = default;
+  };
+  struct CounterKeyHash {
+    size_t operator()(const CounterKey& key) const;
+  };
+
+  Result<Commit> WriteAll(std::span<Entry* const> entries);
+  Result<void> BuildBatch(std::span<Entry* const> entries);
+  Result<void> SumCounters(const WriteSet& writes);
+  void AddRow(Space space, BytesView key, BytesView value);
+  void AddBound(NumberSource& source);
+  void Release(std::span<Entry* const> entries);
+  void UpdateCache(std::span<Entry* const> entries);
+
+  Engine& engine_;
+  std::function<void(Commit)> committed_;
+
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::vector<Entry*> waiting_;
+  bool writing_ = false;
+
+  // Touched only by the thread that writes.
+  ::rocksdb::WriteBatch batch_;
+  std::unordered_map<CounterKey, int64_t, CounterKeyHash> counters_;
+  std::vector<std::pair<CounterKey, int64_t>> new_counters_;  // of the batch being written
+  std::vector<OwnRow> own_rows_;  // rows of the batch that no write set holds
+};
+
+}  // namespace cairn::store::rocks

@@ -1,0 +1,123 @@
+#include "store/rocks/syncer.h"
+
+#include "store/rocks/status.h"
+
+namespace cairn::store::rocks {
+
+Syncer::Syncer(Engine& engine, Durability durability, std::chrono::milliseconds interval)
+    : engine_(engine), durability_(durability), interval_(interval) {}
+
+Syncer::~Syncer() { Stop(); }
+
+void Syncer::Start() {
+  const uint64_t recovered = engine_.visible_commit.load();
+  written_ = recovered;
+  durable_ = recovered;
+  thread_ = std::thread([this] { ThreadMain(); });
+}
+
+void Syncer::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Syncer::Committed(Commit commit) {
+  uint64_t known = written_.load(std::memory_order_relaxed);
+  while (known < commit.number && !written_.compare_exchange_weak(known, commit.number)) {
+  }
+  // idle_ is set before the thread looks at written_ for the last time, so either it sees this
+  // commit or we see it idle.
+  if (durability_ == Durability::kSync && idle_.load()) {
+    const std::lock_guard lock(mutex_);
+    wake_.notify_one();
+  } else if (engine_.failure.happened()) {
+    const std::lock_guard lock(mutex_);
+    wake_.notify_one();
+    advanced_.notify_all();
+  }
+}
+
+bool Syncer::IsDurable(Commit commit) const {
+  return durability_ != Durability::kSync || durable() >= commit;
+}
+
+Result<void> Syncer::Wait(Commit commit) {
+  std::unique_lock lock(mutex_);
+  advanced_.wait(lock,
+                 [&] { return IsDurable(commit) || engine_.failure.happened() || stopping_; });
+  if (IsDurable(commit)) return {};
+  if (const auto failure = engine_.failure.get()) return *failure;
+  return Error{ErrorCode::kUnavailable, "the store is closing"};
+}
+
+Subscription Syncer::OnDurable(std::function<void(Result<Commit>)> listener) {
+  const std::lock_guard lock(listeners_->mutex);
+  const uint64_t id = listeners_->next_id++;
+  listeners_->listeners.emplace(id, std::move(listener));
+  return Subscription([weak = std::weak_ptr(listeners_), id] {
+    if (const auto state = weak.lock()) {
+      const std::lock_guard lock(state->mutex);
+      state->listeners.erase(id);
+    }
+  });
+}
+
+void Syncer::ThreadMain() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const auto has_work = [this] {
+      return stopping_ ||
+             (durability_ == Durability::kSync && written_.load() > durable_.load() &&
+              !engine_.failure.happened()) ||
+             (engine_.failure.happened() && !told_failure_);
+    };
+    idle_ = true;
+    if (durability_ == Durability::kInterval) {
+      wake_.wait_for(lock, interval_, has_work);
+    } else {
+      wake_.wait(lock, has_work);
+    }
+    idle_ = false;
+    lock.unlock();
+    SyncOnce();
+    lock.lock();
+    advanced_.notify_all();
+  }
+  lock.unlock();
+  SyncOnce();  // what was committed while the last sync ran
+  lock.lock();
+  advanced_.notify_all();
+}
+
+void Syncer::SyncOnce() {
+  const Commit target{engine_.visible_commit.load()};
+  if (!engine_.failure.happened() && durability_ != Durability::kOs && target > durable()) {
+    const ::rocksdb::Status status = engine_.db->SyncWAL();
+    if (status.ok()) {
+      syncs_.fetch_add(1, std::memory_order_relaxed);
+      {
+        const std::lock_guard lock(mutex_);
+        durable_.store(target.number, std::memory_order_release);
+      }
+      Notify(target);
+    } else {
+      engine_.failure.Set(ToError(status, "sync the log"));
+    }
+  }
+  if (engine_.failure.happened() && !told_failure_) {
+    told_failure_ = true;
+    engine_.log.Error("writes are stopped", {{"reason", engine_.failure.get()->message}});
+    Notify(*engine_.failure.get());
+  }
+}
+
+void Syncer::Notify(const Result<Commit>& news) {
+  const std::lock_guard lock(listeners_->mutex);
+  for (const auto& [id, listener] : listeners_->listeners) listener(news);
+}
+
+}  // namespace cairn::store::rocks

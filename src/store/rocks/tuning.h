@@ -1,0 +1,17 @@
+#pragma once
+
+#include <rocksdb/options.h>
+
+#include "store/rocks/open.h"
+
+namespace cairn::store::rocks {
+
+// How RocksDB is set up: one place for every option, with its reason.
+::rocksdb::DBOptions MakeDbOptions(const Options& options);
+::rocksdb::ColumnFamilyOptions MakeColumnOptions(const Options& options,
+                                                 const std::shared_ptr<::rocksdb::Cache>& cache);
+
+// What a memtable may grow to; a log file grows about as much before the next one starts.
+uint64_t MemtableBytes(const Options& options);
+
+}  // namespace cairn::store::rocks

@@ -1,0 +1,231 @@
+#include "store/rocks/write_set.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/hash.h"
+
+namespace cairn::store::rocks {
+namespace {
+
+constexpr size_t kInitialSlots = 256;  // a power of two, like every later size
+constexpr size_t kChunkBytes = 64 * 1024;
+constexpr size_t kKeptBytes = 4 * 1024 * 1024;  // chunks beyond this are freed by Clear
+
+uint64_t HashKey(Key key) { return Hash64(key.bytes, static_cast<uint64_t>(key.space)); }
+
+bool Less(Space a_space, BytesView a, Space b_space, BytesView b) {
+  return a_space != b_space ? a_space < b_space : a < b;
+}
+
+}  // namespace
+
+bool WriteSet::ByKey::operator()(uint32_t a, uint32_t b) const {
+  return Less((*rows)[a].space, (*rows)[a].key, (*rows)[b].space, (*rows)[b].key);
+}
+bool WriteSet::ByKey::operator()(uint32_t a, const Key& b) const {
+  return Less((*rows)[a].space, (*rows)[a].key, b.space, b.bytes);
+}
+bool WriteSet::ByKey::operator()(const Key& a, uint32_t b) const {
+  return Less(a.space, a.bytes, (*rows)[b].space, (*rows)[b].key);
+}
+
+WriteSet::WriteSet() : slots_(kInitialSlots), order_(ByKey{&rows_}) {}
+
+BytesView WriteSet::Copy(BytesView bytes) {
+  if (bytes.empty()) return {};
+  while (chunk_ < chunks_.size() && chunks_[chunk_].size - chunk_used_ < bytes.size()) {
+    ++chunk_;
+    chunk_used_ = 0;
+  }
+  if (chunk_ == chunks_.size()) {
+    const size_t size = std::max(kChunkBytes, bytes.size());
+    chunks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
+    chunk_used_ = 0;
+  }
+  char* at = chunks_[chunk_].bytes.get() + chunk_used_;
+  std::memcpy(at, bytes.data(), bytes.size());
+  chunk_used_ += bytes.size();
+  return {at, bytes.size()};
+}
+
+uint32_t WriteSet::FindRow(Key key, uint64_t hash) const {
+  const size_t mask = slots_.size() - 1;
+  for (size_t i = hash & mask;; i = (i + 1) & mask) {
+    const Slot& slot = slots_[i];
+    if (slot.generation != generation_) return kNoRow;
+    if (slot.hash == hash && rows_[slot.row].key == key.bytes &&
+        rows_[slot.row].space == key.space) {
+      return slot.row;
+    }
+  }
+}
+
+void WriteSet::Grow() {
+  std::vector<Slot> old(slots_.size() * 2);
+  old.swap(slots_);
+  const size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.generation != generation_) continue;
+    size_t i = slot.hash & mask;
+    while (slots_[i].generation == generation_) i = (i + 1) & mask;
+    slots_[i] = slot;
+  }
+}
+
+uint32_t WriteSet::AddRow(Key key, uint64_t hash) {
+  if ((rows_.size() + 1) * 2 > slots_.size()) Grow();
+  const auto row = static_cast<uint32_t>(rows_.size());
+  rows_.push_back({key.space, State::kUnknown, Copy(key.bytes), {}});
+  const size_t mask = slots_.size() - 1;
+  size_t i = hash & mask;
+  while (slots_[i].generation == generation_) i = (i + 1) & mask;
+  slots_[i] = {generation_, row, hash};
+  if (ordered_) order_.insert(row);
+  return row;
+}
+
+void WriteSet::Set(Key key, State state, BytesView value) {
+  const uint64_t hash = HashKey(key);
+  uint32_t row = FindRow(key, hash);
+  if (row == kNoRow) row = AddRow(key, hash);
+  undo_.push_back({row, rows_[row].state, rows_[row].value});
+  rows_[row].state = state;
+  rows_[row].value = Copy(value);
+}
+
+WriteSet::State WriteSet::Find(Key key, BytesView* value) const {
+  if (rows_.empty() && ranges_.empty()) return State::kUnknown;
+  const uint32_t row = FindRow(key, HashKey(key));
+  if (row != kNoRow && rows_[row].state != State::kUnknown) {
+    *value = rows_[row].value;
+    return rows_[row].state;
+  }
+  return RangeDeleted(key) ? State::kDeleted : State::kUnknown;
+}
+
+bool WriteSet::RangeDeleted(Key key) const {
+  return std::any_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
+    return range.space == key.space && range.Contains(key.bytes);
+  });
+}
+
+void WriteSet::DeleteRange(const Range& range) {
+  if (range.empty()) return;
+  // Rows written earlier in the group must not survive the range; those written later will.
+  BuildOrder();
+  for (auto at = order_.lower_bound(Key{range.space, range.begin});
+       at != order_.end() && rows_[*at].space == range.space && range.Contains(rows_[*at].key);
+       ++at) {
+    Row& row = rows_[*at];
+    if (row.state != State::kPut) continue;
+    undo_.push_back({*at, row.state, row.value});
+    row.state = State::kDeleted;
+    row.value = {};
+  }
+  ranges_.push_back(range);
+}
+
+void WriteSet::Add(Key counter, int64_t delta) {
+  auto found = std::find_if(counters_.begin(), counters_.end(), [&](const Counter& known) {
+    return known.space == counter.space && known.key == counter.bytes;
+  });
+  if (found == counters_.end()) {
+    found = counters_.insert(found, {counter.space, Bytes(counter.bytes), 0});
+  }
+  found->delta += delta;
+  additions_.push_back({static_cast<size_t>(found - counters_.begin()), delta});
+}
+
+int64_t WriteSet::CounterDelta(Key counter) const {
+  for (const Counter& known : counters_) {
+    if (known.space == counter.space && known.key == counter.bytes) return known.delta;
+  }
+  return 0;
+}
+
+void WriteSet::AppendEvent(Key prefix, BytesView value) {
+  events_.push_back({prefix.space, Bytes(prefix.bytes), Bytes(value)});
+}
+
+void WriteSet::NoteTimer(int64_t due_us) {
+  earliest_timer_us_ = std::min(earliest_timer_us_, due_us);
+}
+
+void WriteSet::BuildOrder() {
+  if (ordered_) return;
+  ordered_ = true;
+  for (uint32_t row = 0; row < rows_.size(); ++row) order_.insert(row);
+}
+
+const WriteSet::Row* WriteSet::Seek(Space space, BytesView key) {
+  BuildOrder();
+  for (auto at = order_.lower_bound(Key{space, key}); at != order_.end(); ++at) {
+    const Row& row = rows_[*at];
+    if (row.space != space) break;
+    if (row.state != State::kUnknown) return &row;
+  }
+  return nullptr;
+}
+
+const WriteSet::Row* WriteSet::SeekBackward(Space space, const BytesView* before) {
+  BuildOrder();
+  auto at = before != nullptr
+                ? order_.lower_bound(Key{space, *before})
+                : order_.lower_bound(Key{static_cast<Space>(static_cast<uint8_t>(space) + 1), {}});
+  while (at != order_.begin()) {
+    const Row& row = rows_[*--at];
+    if (row.space != space) break;
+    if (row.state != State::kUnknown) return &row;
+  }
+  return nullptr;
+}
+
+WriteSet::Mark WriteSet::mark() const {
+  return {undo_.size(),  ranges_.size(),    events_.size(),
+          wakes_.size(), additions_.size(), earliest_timer_us_};
+}
+
+void WriteSet::UndoTo(const Mark& mark) {
+  while (undo_.size() > mark.undo) {
+    const Undo& last = undo_.back();
+    rows_[last.row].state = last.state;
+    rows_[last.row].value = last.value;
+    undo_.pop_back();
+  }
+  ranges_.resize(mark.ranges);
+  events_.resize(mark.events);
+  wakes_.resize(mark.wakes);
+  while (additions_.size() > mark.additions) {
+    counters_[additions_.back().counter].delta -= additions_.back().delta;
+    additions_.pop_back();
+  }
+  earliest_timer_us_ = mark.earliest_timer_us;
+}
+
+void WriteSet::Clear() {
+  order_.clear();
+  ordered_ = false;
+  rows_.clear();
+  undo_.clear();
+  ranges_.clear();
+  events_.clear();
+  wakes_.clear();
+  counters_.clear();
+  additions_.clear();
+  earliest_timer_us_ = kNoTimer;
+  if (++generation_ == 0) {  // wrapped: stamps of old generations could match again
+    std::fill(slots_.begin(), slots_.end(), Slot{});
+    generation_ = 1;
+  }
+  size_t kept = 0;
+  std::erase_if(chunks_, [&kept](const Chunk& chunk) {
+    kept += chunk.size;
+    return kept > kKeptBytes;
+  });
+  chunk_ = 0;
+  chunk_used_ = 0;
+}
+
+}  // namespace cairn::store::rocks

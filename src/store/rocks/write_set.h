@@ -1,0 +1,159 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "store/scopes.h"
+#include "store/space.h"
+
+namespace cairn::store::rocks {
+
+// The writes of a group that are not committed yet: what its own bodies see on top of the store,
+// and what the sequencer turns into one engine write. For each key it keeps only the final state.
+//
+// A body's writes can be undone from a Mark taken before it. Used by one thread at a time. Views
+// into it last until Clear.
+class WriteSet {
+ public:
+  enum class State : uint8_t {
+    kUnknown,  // nothing said about this key: ask the store
+    kPut,
+    kDeleted,
+  };
+  struct Row {
+    Space space;
+    State state;
+    BytesView key;
+    BytesView value;  // for kPut
+  };
+  struct Event {
+    Space space;
+    Bytes prefix;
+    Bytes value;
+  };
+  struct Counter {
+    Space space;
+    Bytes key;
+    int64_t delta;
+  };
+
+  static constexpr int64_t kNoTimer = std::numeric_limits<int64_t>::max();
+
+  WriteSet();
+  WriteSet(const WriteSet&) = delete;
+  WriteSet& operator=(const WriteSet&) = delete;
+
+  void Put(Key key, BytesView value) { Set(key, State::kPut, value); }
+  void Delete(Key key) { Set(key, State::kDeleted, {}); }
+  void DeleteRange(const Range& range);
+  void Add(Key counter, int64_t delta);
+  void AppendEvent(Key prefix, BytesView value);
+  void Wake(Topic topic) { wakes_.push_back(topic); }
+  // Remembers the earliest timer set, for the timer thread.
+  void NoteTimer(int64_t due_us);
+
+  // kUnknown leaves *value as it is.
+  State Find(Key key, BytesView* value) const;
+  // This group's additions to a counter.
+  int64_t CounterDelta(Key counter) const;
+  bool RangeDeleted(Key key) const;
+  bool has_deleted_ranges() const { return !ranges_.empty(); }
+
+  // The first row at or after `key` (at or before it with reverse, null: from the end of the space)
+  // of the key's space, skipping kUnknown; nullptr if there is none.
+  const Row* Seek(Space space, BytesView key);
+  const Row* SeekBackward(Space space, const BytesView* before);
+
+  struct Mark {
+    size_t undo;
+    size_t ranges;
+    size_t events;
+    size_t wakes;
+    size_t additions;
+    int64_t earliest_timer_us;
+  };
+  Mark mark() const;
+  void UndoTo(const Mark& mark);
+  // Whether anything was written (and not undone) after the mark.
+  bool ChangedSince(const Mark& mark) const {
+    return undo_.size() != mark.undo || ranges_.size() != mark.ranges ||
+           events_.size() != mark.events || additions_.size() != mark.additions;
+  }
+
+  bool empty() const {
+    return rows_.empty() && ranges_.empty() && events_.empty() && counters_.empty();
+  }
+  void Clear();
+
+  // To be written in this order: ranges first, then rows, which describe the state after them.
+  const std::vector<Range>& ranges() const { return ranges_; }
+  const std::vector<Row>& rows() const { return rows_; }
+  const std::vector<Event>& events() const { return events_; }
+  const std::vector<Counter>& counters() const { return counters_; }
+  const std::vector<Topic>& wakes() const { return wakes_; }
+  int64_t earliest_timer_us() const { return earliest_timer_us_; }
+
+ private:
+  struct Undo {
+    uint32_t row;
+    State state;
+    BytesView value;
+  };
+  struct Addition {
+    size_t counter;
+    int64_t delta;
+  };
+  // A slot is empty when its generation is not the current one, so that Clear need not touch it.
+  struct Slot {
+    uint32_t generation = 0;
+    uint32_t row = 0;
+    uint64_t hash = 0;
+  };
+  struct ByKey {
+    const std::vector<Row>* rows;
+    using is_transparent = void;
+    bool operator()(uint32_t a, uint32_t b) const;
+    bool operator()(uint32_t a, const Key& b) const;
+    bool operator()(const Key& a, uint32_t b) const;
+  };
+
+  void Set(Key key, State state, BytesView value);
+  uint32_t FindRow(Key key, uint64_t hash) const;  // kNoRow if absent
+  uint32_t AddRow(Key key, uint64_t hash);
+  void Grow();
+  void BuildOrder();
+  BytesView Copy(BytesView bytes);
+
+  static constexpr uint32_t kNoRow = std::numeric_limits<uint32_t>::max();
+
+  std::vector<Row> rows_;
+  std::vector<Slot> slots_;
+  uint32_t generation_ = 1;
+  // Made when the first scan needs it, kept up to date from then on.
+  std::set<uint32_t, ByKey> order_;
+  bool ordered_ = false;
+
+  std::vector<Undo> undo_;
+  std::vector<Range> ranges_;
+  std::vector<Event> events_;
+  std::vector<Counter> counters_;  // one per key: a handful
+  std::vector<Addition> additions_;
+  std::vector<Topic> wakes_;
+  int64_t earliest_timer_us_ = kNoTimer;
+
+  // Keys and values, in chunks that are used again after Clear.
+  struct Chunk {
+    std::unique_ptr<char[]> bytes;
+    size_t size;
+  };
+  std::vector<Chunk> chunks_;
+  size_t chunk_ = 0;
+  size_t chunk_used_ = 0;
+};
+
+}  // namespace cairn::store::rocks

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "store/scopes.h"
+#include "store/transaction.h"
+
+namespace cairn::store {
+
+// When an acknowledged write is on disk.
+enum class Durability {
+  kSync,      // before it is acknowledged
+  kInterval,  // at most about a second later
+  kOs,        // when the operating system writes it
+};
+
+// A point in the one order of commits. Grows; survives a restart.
+struct Commit {
+  uint64_t number = 0;
+  friend auto operator<=>(const Commit&, const Commit&) = default;
+};
+
+// What a reply about a body has to wait for before it may leave: the newest commit it depends on,
+// and whether it also depends on the group's own commit, which has no number yet.
+struct Dependency {
+  Commit commit;
+  bool on_group = false;
+};
+
+enum class Access {
+  kRead,  // the body only reads; it takes no lock and waits for no one
+  kWrite,
+};
+
+// Runs bodies one after another on one thread and commits them together: what an event loop uses to
+// give all requests of one turn one commit. Each body sees the writes of those before it in the
+// group; each is undone alone if it fails. Used by one thread at a time.
+//
+//   group->Run(scopes, Access::kWrite, body)   for every request that is ready
+//   Commit commit = group->Finish()            once
+//   replies that depend on the group leave when the store has made `commit` durable
+class Group {
+ public:
+  virtual ~Group() = default;
+
+  // Never waits: neither for the disk nor, beyond a moment, for another thread's scopes. Where it
+  // would have to, it fails with kWouldBlock and nothing of the body remains; the caller then uses
+  // Store::Run from a thread that may wait. If scopes are held elsewhere it may first commit what
+  // the group has done so far; the next Finish() covers that.
+  virtual Result<Dependency> Run(const Scopes& scopes, Access access, Body body) = 0;
+
+  // Commits what ran since the last call. With nothing written it returns the newest commit those
+  // bodies could see. An error means that the store has stopped writing and that none of the bodies
+  // may be acknowledged.
+  virtual Result<Commit> Finish() = 0;
+};
+
+// A read-only view as of the moment it was made, kept until destroyed. Waits for the disk if it
+// must.
+class Snapshot : public Reader {
+ public:
+  // The newest commit in the view: a reply made from it waits for Durable(commit()).
+  virtual Commit commit() const = 0;
+};
+
+// Ends what it stands for when destroyed.
+class Subscription {
+ public:
+  Subscription() = default;
+  explicit Subscription(std::function<void()> cancel) : cancel_(std::move(cancel)) {}
+  Subscription(Subscription&& other) noexcept : cancel_(std::exchange(other.cancel_, nullptr)) {}
+  Subscription& operator=(Subscription&& other) noexcept {
+    std::swap(cancel_, other.cancel_);
+    return *this;
+  }
+  ~Subscription() {
+    if (cancel_) cancel_();
+  }
+
+ private:
+  std::function<void()> cancel_;
+};
+
+// Figures for INFO, /metrics and cairn doctor.
+struct StoreStats {
+  uint64_t commits = 0;        // groups committed since the start
+  uint64_t engine_writes = 0;  // engine writes they were merged into
+  uint64_t syncs = 0;          // times the log was made durable
+  uint64_t last_commit = 0;
+  uint64_t durable_commit = 0;
+  uint64_t cache_hits = 0;
+  uint64_t cache_misses = 0;
+  uint64_t cache_bytes = 0;         // value cache in use
+  uint64_t block_cache_bytes = 0;   // engine cache in use
+  uint64_t write_buffer_bytes = 0;  // memtables in use
+  uint64_t disk_bytes = 0;          // live files
+};
+
+// An ordered, transactional, durable store of bytes; the only thing in Cairn that keeps state.
+//
+// Operation: a body runs under its scopes, its writes pass the one sequencer, become visible and
+// are numbered; its scopes are free again; later a sync makes it durable. Whoever tells the outside
+// about a commit, as writer or as reader, waits for Durable first, so nothing that was ever told is
+// lost.
+//
+// Safe to use from any thread. Groups and snapshots must be gone before the store is destroyed.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Runs body as if alone among all bodies that share a scope with it, and commits what it wrote as
+  // one unit. Waits for scopes and for the disk to read, not for durability.
+  virtual Result<Commit> Run(const Scopes& scopes, Body body) = 0;
+  // The same for a body that only reads: no lock; the result says what a reply has to wait for.
+  virtual Result<Commit> RunRead(const Scopes& scopes, Body body) = 0;
+
+  virtual std::unique_ptr<Group> NewGroup() = 0;
+  virtual Result<std::unique_ptr<Snapshot>> Read() = 0;
+
+  // Whether a reply that depends on `commit` may leave now: it is as durable as configured.
+  virtual bool IsDurable(Commit commit) const = 0;
+  // Waits until it is; an error if it never will be.
+  virtual Result<void> Durable(Commit commit) = 0;
+  // Calls `listener` from the syncing thread each time the durable commit has grown, and once with
+  // an error when writing has stopped for good. It must be quick and must not call the store.
+  virtual Subscription OnDurable(std::function<void(Result<Commit>)> listener) = 0;
+
+  // Calls `waiter`, on the committing thread, after each commit that woke `topic`. It must be quick
+  // and must not call the store.
+  virtual Subscription OnWake(Topic topic, std::function<void()> waiter) = 0;
+  // Calls `listener` when a timer was set that is due before all others known so far.
+  virtual Subscription OnEarlierTimer(std::function<void(Timestamp due)> listener) = 0;
+
+  // nullopt while writes work; else why they have stopped (disk full, fsync failed). Reads go on.
+  virtual std::optional<Error> write_failure() const = 0;
+
+  // A consistent copy in `directory`, which must not exist, while the store is in use.
+  virtual Result<void> Backup(const std::string& directory) = 0;
+  // Reads everything and checks it against its checksums; names the file that does not match.
+  virtual Result<void> Verify() = 0;
+
+  virtual Durability durability() const = 0;
+  virtual StoreStats stats() const = 0;
+};
+
+}  // namespace cairn::store

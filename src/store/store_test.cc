@@ -1,0 +1,359 @@
+// The contract of store.h and transaction.h, one behaviour a test.
+#include "store/store.h"
+
+#include <atomic>
+#include <thread>
+
+#include "store/testing/fixture.h"
+
+namespace cairn::store {
+namespace {
+
+using testing::Rows;
+using testing::StoreTest;
+
+const Error kRefused{ErrorCode::kConflict, "refused"};
+
+TEST_F(StoreTest, MissingKeyIsAbsentNotAnError) { EXPECT_EQ(Get("nothing"), std::nullopt); }
+
+TEST_F(StoreTest, CommittedWriteIsVisibleAndSurvivesReopen) {
+  Put("k", "v");
+  EXPECT_EQ(Get("k"), "v");
+  Reopen();
+  EXPECT_EQ(Get("k"), "v");
+}
+
+TEST_F(StoreTest, SpacesDoNotShareKeys) {
+  Put("k", "data", Space::kData);
+  Put("k", "jobs", Space::kJobs);
+  EXPECT_EQ(Get("k", Space::kData), "data");
+  EXPECT_EQ(Get("k", Space::kJobs), "jobs");
+  EXPECT_EQ(Get("k", Space::kActors), std::nullopt);
+}
+
+TEST_F(StoreTest, EmptyKeysAndValuesAndEveryByteAreKept) {
+  const Bytes odd("\0\xff\n\0", 4);
+  Put("", odd);
+  Put(odd, "");
+  Reopen();
+  EXPECT_EQ(Get(""), odd);
+  EXPECT_EQ(Get(odd), "");
+}
+
+TEST_F(StoreTest, TransactionSeesItsOwnWrites) {
+  Put("a", "old");
+  Run(Scope("a"), [](Transaction& txn) -> Result<void> {
+    txn.Put({Space::kData, "a"}, "new");
+    txn.Put({Space::kData, "b"}, "b");
+    EXPECT_EQ(*txn.Get({Space::kData, "a"}), "new");
+    EXPECT_EQ(ScanAll(txn, Range::All(Space::kData)), (Rows{{"a", "new"}, {"b", "b"}}));
+    txn.Delete({Space::kData, "a"});
+    EXPECT_EQ(*txn.Get({Space::kData, "a"}), std::nullopt);
+    EXPECT_EQ(ScanAll(txn, Range::All(Space::kData)), (Rows{{"b", "b"}}));
+    return {};
+  });
+  EXPECT_EQ(ScanAll(Range::All(Space::kData)), (Rows{{"b", "b"}}));
+}
+
+TEST_F(StoreTest, FailedBodyLeavesNothing) {
+  Put("a", "old");
+  auto commit = store_->Run(Scope("a"), [](Transaction& txn) -> Result<void> {
+    txn.Put({Space::kData, "a"}, "new");
+    txn.Put({Space::kData, "b"}, "b");
+    txn.DeleteRange(Range::All(Space::kData));
+    txn.Add({Space::kData, "count"}, 5);
+    txn.AppendEvent({Space::kEvents, "e"}, "x");
+    return kRefused;
+  });
+  ASSERT_FALSE(commit.ok());
+  EXPECT_EQ(commit.error(), kRefused);
+  EXPECT_EQ(ScanAll(Range::All(Space::kData)), (Rows{{"a", "old"}}));
+  EXPECT_TRUE(ScanAll(Range::All(Space::kEvents)).empty());
+}
+
+TEST_F(StoreTest, ScanHonoursRangeDirectionAndLimit) {
+  for (const char* key : {"a", "b", "c", "d"}) Put(key, key);
+  const Range middle{Space::kData, "b", "d"};
+  EXPECT_EQ(ScanAll(middle), (Rows{{"b", "b"}, {"c", "c"}}));
+  EXPECT_EQ(ScanAll(middle, {.reverse = true}), (Rows{{"c", "c"}, {"b", "b"}}));
+  EXPECT_EQ(ScanAll(Range::All(Space::kData), {.reverse = true, .limit = 1}), (Rows{{"d", "d"}}));
+  EXPECT_EQ(ScanAll(Range{Space::kData, "c", std::nullopt}), (Rows{{"c", "c"}, {"d", "d"}}));
+  EXPECT_TRUE(ScanAll(Range{Space::kData, "c", "c"}).empty());
+  EXPECT_TRUE(ScanAll(Range{Space::kData, "d", "a"}).empty());
+}
+
+TEST_F(StoreTest, ScanStopsWhenTheVisitorSaysSo) {
+  for (const char* key : {"a", "b", "c"}) Put(key, key);
+  auto snapshot = store_->Read();
+  int visited = 0;
+  ASSERT_TRUE(
+      (*snapshot)
+          ->Scan(Range::All(Space::kData), {}, [&](BytesView, BytesView) { return ++visited < 2; })
+          .ok());
+  EXPECT_EQ(visited, 2);
+}
+
+TEST_F(StoreTest, DeleteRangeHidesOldRowsAndKeepsLaterOnes) {
+  for (const char* key : {"a", "b", "c"}) Put(key, "old");
+  Run(Scopes::Exclusive(), [](Transaction& txn) -> Result<void> {
+    txn.Put({Space::kData, "bb"}, "lost");
+    txn.DeleteRange({Space::kData, "b", "c"});
+    EXPECT_EQ(*txn.Get({Space::kData, "b"}), std::nullopt);
+    EXPECT_EQ(*txn.Get({Space::kData, "bb"}), std::nullopt);
+    txn.Put({Space::kData, "b1"}, "kept");
+    EXPECT_EQ(ScanAll(txn, Range::All(Space::kData)),
+              (Rows{{"a", "old"}, {"b1", "kept"}, {"c", "old"}}));
+    return {};
+  });
+  const Rows expected{{"a", "old"}, {"b1", "kept"}, {"c", "old"}};
+  EXPECT_EQ(ScanAll(Range::All(Space::kData)), expected);
+  EXPECT_EQ(Get("b"), std::nullopt);
+  Reopen();
+  EXPECT_EQ(ScanAll(Range::All(Space::kData)), expected);
+}
+
+TEST_F(StoreTest, ReadAfterDeleteRangeDoesNotComeFromTheCache) {
+  Put("a", "1");
+  EXPECT_EQ(Get("a"), "1");  // now cached
+  Run(Scopes::Exclusive(), [](Transaction& txn) -> Result<void> {
+    txn.DeleteRange(Range::All(Space::kData));
+    return {};
+  });
+  EXPECT_EQ(Get("a"), std::nullopt);
+  Put("a", "2");
+  EXPECT_EQ(Get("a"), "2");
+}
+
+TEST_F(StoreTest, SnapshotDoesNotMove) {
+  Put("a", "1");
+  auto snapshot = store_->Read();
+  ASSERT_TRUE(snapshot.ok());
+  const Commit later = Put("a", "2");
+  EXPECT_EQ(*(*snapshot)->Get({Space::kData, "a"}), "1");
+  EXPECT_LT((*snapshot)->commit(), later);
+  EXPECT_EQ(Get("a"), "2");
+}
+
+TEST_F(StoreTest, CommitNumbersGrowAlsoAcrossReopen) {
+  const Commit first = Put("a", "1");
+  const Commit second = Put("a", "2");
+  EXPECT_LT(first, second);
+  Reopen();
+  EXPECT_LT(second, Put("a", "3"));
+}
+
+TEST_F(StoreTest, StampsAreNeverRepeatedAndGrow) {
+  uint64_t last = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 5; ++i) {
+      Run(Scope("a"), [&](Transaction& txn) -> Result<void> {
+        EXPECT_GT(txn.stamp(), last);
+        EXPECT_EQ(txn.stamp(), txn.stamp());
+        last = txn.stamp();
+        txn.Put({Space::kData, "a"}, "x");
+        return {};
+      });
+    }
+    Reopen();
+  }
+}
+
+TEST_F(StoreTest, CountersAddUpWithoutSharedScopes) {
+  const Key counter{Space::kData, "count"};
+  const auto read = [&] {
+    return static_cast<int64_t>(BytesReader(Get("count").value_or(Bytes(8, '\0'))).Big64());
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        Run(Scope("thread" + std::to_string(t)), [&](Transaction& txn) -> Result<void> {
+          txn.Add(counter, 3);
+          txn.Add(counter, -1);
+          return {};
+        });
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(read(), 4 * 200 * 2);
+  Reopen();
+  EXPECT_EQ(read(), 1600);
+  Run(Scope("a"), [&](Transaction& txn) -> Result<void> {
+    txn.Add(counter, -1601);
+    EXPECT_EQ(static_cast<int64_t>(BytesReader(**txn.Get(counter)).Big64()), -1);
+    return {};
+  });
+  EXPECT_EQ(read(), -1);
+}
+
+TEST_F(StoreTest, EventsAreNumberedInCommitOrderAndNeverReused) {
+  const auto append = [&](BytesView value) {
+    Run(Scope(value), [&](Transaction& txn) -> Result<void> {
+      txn.AppendEvent({Space::kEvents, "ev|"}, value);
+      return {};
+    });
+  };
+  append("1");
+  append("2");
+  Reopen();
+  append("3");
+  const Rows rows = ScanAll(Range::Prefix(Space::kEvents, "ev|"));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].second + rows[1].second + rows[2].second, "123");
+  EXPECT_EQ(rows[0].first.size(), 3u + 8u);
+}
+
+TEST_F(StoreTest, FollowerOfTheEventLogMissesNothingUnderConcurrentAppends) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 300;
+  std::atomic<int> running{kThreads};
+  std::vector<std::thread> writers;
+  for (int t = 0; t < kThreads; ++t) {
+    writers.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) {
+        Run(Scope("w" + std::to_string(t)), [&](Transaction& txn) -> Result<void> {
+          txn.AppendEvent({Space::kEvents, ""}, std::to_string(t));
+          return {};
+        });
+      }
+      --running;
+    });
+  }
+  Bytes position;
+  size_t seen = 0;
+  for (;;) {
+    const bool last_pass = running == 0;
+    for (const auto& [key, value] : ScanAll(Range{Space::kEvents, position, std::nullopt})) {
+      position = key + Bytes(1, '\0');
+      ++seen;
+    }
+    if (last_pass) break;
+  }
+  for (auto& writer : writers) writer.join();
+  EXPECT_EQ(seen, static_cast<size_t>(kThreads * kEach));
+}
+
+TEST_F(StoreTest, WakeReachesWaitersAfterTheCommitAndOnlyThem) {
+  const Topic topic = Topic::Of(Space::kData, "list");
+  int woken = 0;
+  auto waiter = store_->OnWake(topic, [&] { ++woken; });
+  Run(Scope("a"), [&](Transaction& txn) -> Result<void> {
+    txn.Put({Space::kData, "a"}, "1");
+    txn.Wake(topic);
+    EXPECT_EQ(woken, 0);
+    return {};
+  });
+  EXPECT_EQ(woken, 1);
+  auto failed = store_->Run(Scope("a"), [&](Transaction& txn) -> Result<void> {
+    txn.Wake(topic);
+    return kRefused;
+  });
+  EXPECT_FALSE(failed.ok());
+  EXPECT_EQ(woken, 1);
+  waiter = Subscription();
+  Run(Scope("a"), [&](Transaction& txn) -> Result<void> {
+    txn.Wake(topic);
+    return {};
+  });
+  EXPECT_EQ(woken, 1);
+}
+
+TEST_F(StoreTest, GroupSharesOneCommitAndUndoesOnlyTheFailedBody) {
+  auto group = store_->NewGroup();
+  const auto put = [&](BytesView key, BytesView value) {
+    return group->Run(Scope(key), Access::kWrite, [&](Transaction& txn) -> Result<void> {
+      txn.Put({Space::kData, key}, value);
+      return {};
+    });
+  };
+  ASSERT_TRUE(put("a", "1").ok());
+  auto refused = group->Run(Scope("a"), Access::kWrite, [&](Transaction& txn) -> Result<void> {
+    txn.Put({Space::kData, "a"}, "2");
+    txn.Put({Space::kData, "x"}, "2");
+    return kRefused;
+  });
+  EXPECT_FALSE(refused.ok());
+  ASSERT_TRUE(put("b", "3").ok());
+  auto seen = group->Run(Scope("a"), Access::kRead, [&](Transaction& txn) -> Result<void> {
+    EXPECT_EQ(*txn.Get({Space::kData, "a"}), "1");
+    return {};
+  });
+  ASSERT_TRUE(seen.ok());
+  EXPECT_TRUE(seen->on_group);
+  EXPECT_EQ(Get("a"), std::nullopt) << "not committed yet";
+  ASSERT_TRUE(group->Finish().ok());
+  EXPECT_EQ(ScanAll(Range::All(Space::kData)), (Rows{{"a", "1"}, {"b", "3"}}));
+}
+
+TEST_F(StoreTest, ReaderDependsOnTheCommitItSaw) {
+  const Commit written = Put("a", "1");
+  auto group = store_->NewGroup();
+  auto read = group->Run(Scope("a"), Access::kRead, [&](Transaction& txn) -> Result<void> {
+    return txn.Get({Space::kData, "a"}).ok() ? Result<void>() : kRefused;
+  });
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->commit, written);
+  EXPECT_FALSE(read->on_group);
+}
+
+TEST_F(StoreTest, BodiesWithASharedScopeRunOneAfterTheOther) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 250;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kEach; ++i) {
+        Run(Scope("n"), [&](Transaction& txn) -> Result<void> {
+          CAIRN_ASSIGN_OR_RETURN(const auto value, txn.Get({Space::kData, "n"}));
+          txn.Put({Space::kData, "n"}, std::to_string(std::stoi(value.value_or("0")) + 1));
+          return {};
+        });
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(Get("n"), std::to_string(kThreads * kEach));
+}
+
+TEST_F(StoreTest, SyncedCommitBecomesDurableAndListenersHear) {
+  options_.durability = Durability::kSync;
+  Reopen();
+  std::atomic<uint64_t> heard{0};
+  auto listening = store_->OnDurable([&](Result<Commit> commit) {
+    if (commit.ok()) heard = commit->number;
+  });
+  const Commit commit = Put("a", "1");
+  ASSERT_TRUE(store_->Durable(commit).ok());
+  EXPECT_TRUE(store_->IsDurable(commit));
+  EXPECT_GE(store_->stats().syncs, 1u);
+  listening = Subscription();
+  EXPECT_GE(heard, commit.number);
+}
+
+TEST_F(StoreTest, IntervalAndOsAcknowledgeAtOnce) {
+  for (const Durability durability : {Durability::kInterval, Durability::kOs}) {
+    options_.durability = durability;
+    Reopen();
+    EXPECT_TRUE(store_->IsDurable(Put("a", "1")));
+  }
+}
+
+TEST_F(StoreTest, SecondStoreOnTheSameDirectoryIsRefused) {
+  auto second = rocks::Open(options_, clock_, Log::Silent());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::kConflict);
+  EXPECT_NE(second.error().message.find("another process"), std::string::npos);
+}
+
+TEST_F(StoreTest, StatsCountCommits) {
+  Put("a", "1");
+  Put("b", "1");
+  const StoreStats stats = store_->stats();
+  EXPECT_EQ(stats.commits, 2u);
+  EXPECT_EQ(stats.engine_writes, 2u);
+  EXPECT_EQ(stats.last_commit, Put("b", "2").number - 1);
+}
+
+}  // namespace
+}  // namespace cairn::store
