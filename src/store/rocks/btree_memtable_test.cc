@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -20,6 +19,8 @@
 #include <thread>
 #include <tuple>
 #include <vector>
+
+#include "tests/support/temp_directory.h"
 
 namespace cairn::store::rocks {
 namespace {
@@ -74,7 +75,7 @@ struct Version {
 };
 
 std::ostream& operator<<(std::ostream& out, const Version& version) {
-  return out << testing::PrintToString(version.key) << '@' << version.sequence;
+  return out << ::testing::PrintToString(version.key) << '@' << version.sequence;
 }
 
 // A tree with the memory it stands on. Blocks come at odd addresses, as a memtable's arena may.
@@ -182,20 +183,20 @@ std::string MixedKey(Rng& random) {
   return kShapes[random() % std::size(kShapes)](random);
 }
 
-class EntryTreeShapes : public testing::TestWithParam<std::pair<const char*, KeyShape>> {
+class EntryTreeShapes : public ::testing::TestWithParam<std::pair<const char*, KeyShape>> {
  protected:
   KeyShape shape() const { return GetParam().second; }
 };
 
 INSTANTIATE_TEST_SUITE_P(Keys, EntryTreeShapes,
-                         testing::Values(std::pair{"Tiny", KeyShape{TinyKey}},
-                                         std::pair{"Zeros", KeyShape{ZerosKey}},
-                                         std::pair{"Binary", KeyShape{BinaryKey}},
-                                         std::pair{"Numbered", KeyShape{NumberedKey}},
-                                         std::pair{"SharedPrefix", KeyShape{SharedPrefixKey}},
-                                         std::pair{"Long", KeyShape{LongKey}},
-                                         std::pair{"Hot", KeyShape{HotKey}},
-                                         std::pair{"Mixed", KeyShape{MixedKey}}),
+                         ::testing::Values(std::pair{"Tiny", KeyShape{TinyKey}},
+                                           std::pair{"Zeros", KeyShape{ZerosKey}},
+                                           std::pair{"Binary", KeyShape{BinaryKey}},
+                                           std::pair{"Numbered", KeyShape{NumberedKey}},
+                                           std::pair{"SharedPrefix", KeyShape{SharedPrefixKey}},
+                                           std::pair{"Long", KeyShape{LongKey}},
+                                           std::pair{"Hot", KeyShape{HotKey}},
+                                           std::pair{"Mixed", KeyShape{MixedKey}}),
                          [](const auto& info) { return std::string(info.param.first); });
 
 TEST_P(EntryTreeShapes, HoldsWhatASetHolds) {
@@ -419,12 +420,9 @@ class Joining final : public ::rocksdb::AssociativeMergeOperator {
   const char* Name() const override { return "Joining"; }
 };
 
-class BTreeMemTable : public testing::Test {
+class BTreeMemTable : public ::testing::Test {
  protected:
   BTreeMemTable() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "btree_memtable.XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
     options_.create_if_missing = true;
     options_.memtable_factory = std::make_shared<BTreeMemTableFactory>();
     options_.allow_concurrent_memtable_write = false;
@@ -432,15 +430,10 @@ class BTreeMemTable : public testing::Test {
     options_.merge_operator = std::make_shared<Joining>();
     Open();
   }
-  ~BTreeMemTable() override {
-    db_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-
   void Open() {
     db_.reset();
     ::rocksdb::DB* db = nullptr;
-    const auto status = ::rocksdb::DB::Open(options_, directory_, &db);
+    const auto status = ::rocksdb::DB::Open(options_, directory_.path(), &db);
     ASSERT_TRUE(status.ok()) << status.ToString();
     db_.reset(db);
   }
@@ -492,7 +485,7 @@ class BTreeMemTable : public testing::Test {
     expect_at(after == rows.begin() ? rows.end() : std::prev(after));
   }
 
-  std::string directory_;
+  cairn::testing::TempDirectory directory_;
   ::rocksdb::Options options_;
   std::unique_ptr<::rocksdb::DB> db_;
 };
@@ -584,16 +577,16 @@ TEST_F(BTreeMemTable, ConcurrentWritesToItAreRefused) {
   db_.reset();
   options_.allow_concurrent_memtable_write = true;
   ::rocksdb::DB* db = nullptr;
-  EXPECT_TRUE(::rocksdb::DB::Open(options_, directory_, &db).IsInvalidArgument());
+  EXPECT_TRUE(::rocksdb::DB::Open(options_, directory_.path(), &db).IsInvalidArgument());
 }
 
 TEST_F(BTreeMemTable, AnotherOrderThanBytewiseStopsTheProcess) {
   db_.reset();
-  std::filesystem::remove_all(directory_);
   options_.comparator = ::rocksdb::ReverseBytewiseComparator();
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   ::rocksdb::DB* db = nullptr;
-  EXPECT_DEATH(static_cast<void>(::rocksdb::DB::Open(options_, directory_, &db)), "bytewise");
+  const std::string path = directory_ / "other";
+  EXPECT_DEATH(static_cast<void>(::rocksdb::DB::Open(options_, path, &db)), "bytewise");
 }
 
 }  // namespace

@@ -24,6 +24,18 @@ bool IsOwnName(const std::string& name) {
          name == "logpool" || name == "lost+found";
 }
 
+// Makes the directory and its missing parents, so that a fresh machine needs no mkdir. Each new name
+// is made durable in the directory above it: a store whose directory is lost is lost.
+Result<void> MakeDirectories(::rocksdb::FileSystem& files, const std::string& path) {
+  if (path.empty() || files.FileExists(path, {}, nullptr).ok()) return {};
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  CAIRN_RETURN_IF_ERROR(MakeDirectories(files, parent));
+  if (const auto status = files.CreateDirIfMissing(path, {}, nullptr); !status.ok()) {
+    return ToError(status, "make directory " + path);
+  }
+  return SyncDirectory(files, parent.empty() ? "." : parent);
+}
+
 }  // namespace
 
 std::string EncodeFormat(const Format& format) {
@@ -73,19 +85,7 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::Open(
     std::shared_ptr<::rocksdb::FileSystem> file_system) {
   std::unique_ptr<DataDirectory> directory(new DataDirectory(path, std::move(file_system)));
   ::rocksdb::FileSystem& files = *directory->file_system_;
-  const bool existed = files.FileExists(path, {}, nullptr).ok();
-  if (!existed) {
-    // Parents first, so that a fresh machine needs no mkdir.
-    const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-    std::filesystem::path at;
-    for (const auto& part : parent) {
-      at /= part;
-      files.CreateDirIfMissing(at.string(), {}, nullptr);
-    }
-  }
-  if (const auto status = files.CreateDirIfMissing(path, {}, nullptr); !status.ok()) {
-    return ToError(status, "make data directory " + path);
-  }
+  CAIRN_RETURN_IF_ERROR(MakeDirectories(files, path));
   CAIRN_RETURN_IF_ERROR(directory->Lock());
   CAIRN_RETURN_IF_ERROR(directory->CheckOrWriteFormat(version));
   for (const std::string& part : {directory->db_path(), directory->log_pool_path()}) {

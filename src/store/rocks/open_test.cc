@@ -176,7 +176,7 @@ TEST_F(OpenTest, MemoryBudgetIsSplitWithoutRemainder) {
 }
 
 TEST(LogPoolTest, GivesPreparedFilesToLogsOnly) {
-  const cairn::testing::TempDir dir;
+  const cairn::testing::TempDirectory dir;
   fs::create_directory(dir / "pool");
   WriteFile(dir / "pool/7.zero", "left over");
   LogPool pool(::rocksdb::FileSystem::Default(), dir / "pool", 3 << 20, Log::Silent());

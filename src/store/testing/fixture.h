@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/testing/temp_dir.h"
 #include "store/rocks/open.h"
 #include "store/store.h"
+#include "tests/support/temp_directory.h"
 
 namespace cairn::store::testing {
 
@@ -75,7 +75,7 @@ class StoreTest : public ::testing::Test {
     return ScanAll(**snapshot, range, options);
   }
 
-  cairn::testing::TempDir dir_;
+  cairn::testing::TempDirectory dir_;
   ManualClock clock_;
   rocks::Options options_;
   std::unique_ptr<Store> store_;
