@@ -559,7 +559,8 @@ void EntryTree::Cursor::Next() {
   }
   // By the time the reader gets there, the entry is in the cache.
   constexpr int kAhead = 3;
-  if (at_ + kAhead < count_) __builtin_prefetch(entries_[static_cast<size_t>(at_ + kAhead)]);
+  const int ahead = at_ + kAhead;
+  if (ahead < count_) __builtin_prefetch(entries_[static_cast<size_t>(ahead)]);
 }
 
 void EntryTree::Cursor::Prev() {

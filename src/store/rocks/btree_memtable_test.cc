@@ -237,7 +237,7 @@ TEST_P(EntryTreeShapes, CursorsLastAcrossInserts) {
     };
     insert_some(500);
     for (const bool forward : {true, false}) {
-      const Model before = model;
+      const std::vector<Version> before(model.begin(), model.end());
       std::vector<Version> seen;
       EntryTree::Cursor cursor(owner.tree());
       forward ? cursor.SeekToFirst() : cursor.SeekToLast();

@@ -99,6 +99,7 @@ struct Engine {
   std::atomic<uint64_t> writes_begun{0};
   std::atomic<uint64_t> writes_ended{0};
   std::atomic<uint64_t> visible_commit{0};
+  std::atomic<uint64_t> durable_commit{0};
 
   // Whether a space may hold range deletions. RocksDB 7.8 iterators over them can silently skip
   // rows when a block cannot be read, as happens to every read that must not go to the disk; so

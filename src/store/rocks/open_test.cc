@@ -93,6 +93,52 @@ TEST_F(OpenTest, DamagedManifestIsNamed) {
   ExpectRefused("MANIFEST-");
 }
 
+class DamagedLogTest : public OpenTest {
+ protected:
+  // A log of `count` durable writes, each in a sync of its own; returns its path.
+  fs::path WriteLog(int count) {
+    options_.durability = Durability::kSync;
+    Reopen();
+    for (int i = 0; i < count; ++i) {
+      EXPECT_TRUE(store_->Durable(Put("k" + std::to_string(i), Bytes(3000, 'x'))).ok());
+    }
+    store_.reset();
+    fs::path newest;
+    for (const auto& entry : fs::directory_iterator(data() / "db")) {
+      if (entry.path().extension() == ".log" && entry.path() > newest) newest = entry.path();
+    }
+    return newest;
+  }
+};
+
+TEST_F(DamagedLogTest, BadByteInTheMiddleIsNamedAndStopsTheStart) {
+  const fs::path log = WriteLog(60);
+  ASSERT_GT(fs::file_size(log), 100'000u);
+  const std::string whole = ReadFile(log);
+  for (const size_t at : {size_t{20}, size_t{5000}, whole.size() / 2}) {
+    std::string text = whole;
+    text[at] = static_cast<char>(text[at] ^ 1);
+    WriteFile(log, text);
+    ExpectRefused(log.filename().string() + " is damaged at byte");
+  }
+  WriteFile(log, whole);
+  Open();
+  EXPECT_EQ(Get("k59"), Bytes(3000, 'x'));
+}
+
+TEST_F(DamagedLogTest, TornEndIsCutOff) {
+  const fs::path log = WriteLog(60);
+  std::string text = ReadFile(log);
+  text.resize(text.size() - 1000);
+  WriteFile(log, text + std::string(100'000, '\0'));
+  Open();
+  EXPECT_EQ(Get("k58"), Bytes(3000, 'x'));
+  EXPECT_EQ(Get("k59"), std::nullopt);
+  Put("more", "1");
+  Reopen();
+  EXPECT_EQ(Get("more"), "1");
+}
+
 TEST_F(OpenTest, VerifyNamesADamagedTable) {
   Put("a", Bytes(10'000, 'x'));
   Reopen();

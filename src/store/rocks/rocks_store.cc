@@ -11,6 +11,7 @@
 
 #include <filesystem>
 
+#include "store/rocks/log_check.h"
 #include "store/rocks/log_pool.h"
 #include "store/rocks/rocks_group.h"
 #include "store/rocks/status.h"
@@ -107,6 +108,7 @@ Result<std::unique_ptr<RocksStore>> RocksStore::Open(const Options& options, con
   std::unique_ptr<RocksStore> store(new RocksStore(options, clock, log));
   CAIRN_ASSIGN_OR_RETURN(store->directory_, DataDirectory::Open(options.directory, options.version,
                                                                 BaseFileSystem(options)));
+  CAIRN_RETURN_IF_ERROR(CheckLogs(*BaseFileSystem(options), store->directory_->db_path()));
   CAIRN_RETURN_IF_ERROR(store->OpenDatabase(options));
   CAIRN_RETURN_IF_ERROR(store->LoadNumbers());
   store->syncer_.Start();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "store/rocks/log_check.h"
 #include "store/rocks/status.h"
 
 namespace cairn::store::rocks {
@@ -88,6 +89,7 @@ Result<void> Sequencer::BuildBatch(std::span<Entry* const> entries) {
   batch_.Clear();
   new_counters_.clear();
   own_rows_.clear();
+  batch_.PutLogData(EncodeDurableNote(engine_.durable_commit.load(std::memory_order_relaxed)));
   for (const Entry* entry : entries) {
     const WriteSet& writes = *entry->writes;
     for (const Range& range : writes.ranges()) {

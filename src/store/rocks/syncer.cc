@@ -12,7 +12,7 @@ Syncer::~Syncer() { Stop(); }
 void Syncer::Start() {
   const uint64_t recovered = engine_.visible_commit.load();
   written_ = recovered;
-  durable_ = recovered;
+  engine_.durable_commit = recovered;
   thread_ = std::thread([this] { ThreadMain(); });
 }
 
@@ -71,7 +71,7 @@ void Syncer::ThreadMain() {
   while (!stopping_) {
     const auto has_work = [this] {
       return stopping_ ||
-             (durability_ == Durability::kSync && written_.load() > durable_.load() &&
+             (durability_ == Durability::kSync && written_.load() > durable().number &&
               !engine_.failure.happened()) ||
              (engine_.failure.happened() && !told_failure_);
     };
@@ -101,7 +101,7 @@ void Syncer::SyncOnce() {
       syncs_.fetch_add(1, std::memory_order_relaxed);
       {
         const std::lock_guard lock(mutex_);
-        durable_.store(target.number, std::memory_order_release);
+        engine_.durable_commit.store(target.number, std::memory_order_release);
       }
       Notify(target);
     } else {

@@ -39,7 +39,7 @@ class Syncer {
   Result<void> Wait(Commit commit);
   Subscription OnDurable(std::function<void(Result<Commit>)> listener);
 
-  Commit durable() const { return {durable_.load(std::memory_order_acquire)}; }
+  Commit durable() const { return {engine_.durable_commit.load(std::memory_order_acquire)}; }
   uint64_t syncs() const { return syncs_.load(std::memory_order_relaxed); }
   Durability durability() const { return durability_; }
 
@@ -60,7 +60,6 @@ class Syncer {
   const std::chrono::milliseconds interval_;
 
   std::atomic<uint64_t> written_{0};
-  std::atomic<uint64_t> durable_{0};
   std::atomic<uint64_t> syncs_{0};
   std::atomic<bool> idle_{false};  // the thread sleeps and has to be woken
   bool told_failure_ = false;      // thread only

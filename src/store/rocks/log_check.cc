@@ -1,0 +1,159 @@
+#include "store/rocks/log_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/crc.hpp>
+#include <optional>
+#include <vector>
+
+#include "store/rocks/status.h"
+
+namespace cairn::store::rocks {
+namespace {
+
+// RocksDB's log: blocks of 32 KiB; in a block, records of checksum:4 length:2 type:1 payload,
+// little endian. A payload longer than the block goes on in further records. The first payload byte
+// of a write is its sequence number:8 and count:4; our note follows as tag, length, bytes.
+constexpr size_t kBlockBytes = 32 * 1024;
+constexpr size_t kHeaderBytes = 7;
+constexpr uint8_t kFull = 1;
+constexpr uint8_t kFirst = 2;
+constexpr uint8_t kLastType = 4;
+constexpr size_t kBatchHeaderBytes = 12;
+constexpr char kLogDataTag = 3;
+constexpr char kNoteTag = 'd';
+constexpr size_t kNoteBytes = 9;
+
+template <typename T>
+T LittleEndian(BytesView bytes) {
+  T value = 0;
+  for (size_t i = sizeof(T); i-- > 0;) {
+    value = static_cast<T>(value << 8) | static_cast<uint8_t>(bytes[i]);
+  }
+  return value;
+}
+
+// CRC-32C as RocksDB stores it: rotated and shifted, so that the checksum of data that holds
+// checksums is not weakened.
+uint32_t StoredChecksum(BytesView bytes) {
+  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  const uint32_t sum = crc.checksum();
+  return ((sum >> 15) | (sum << 17)) + 0xa282ead8u;
+}
+
+// The beginning of a write, as far as it matters here.
+struct Write {
+  uint64_t first = 0;
+  uint64_t count = 0;
+  uint64_t durable = 0;
+};
+
+std::optional<Write> ParseWrite(BytesView payload) {
+  if (payload.size() < kBatchHeaderBytes) return std::nullopt;
+  Write write{LittleEndian<uint64_t>(payload), LittleEndian<uint32_t>(payload.substr(8)), 0};
+  const BytesView rest = payload.substr(kBatchHeaderBytes);
+  if (rest.size() >= 2 + kNoteBytes && rest[0] == kLogDataTag && rest[1] == kNoteBytes &&
+      rest[2] == kNoteTag) {
+    write.durable = BytesReader(rest.substr(3)).Big64();
+  }
+  return write;
+}
+
+// Follows the writes of all logs in order and notices a gap that should not be there.
+class GapFinder {
+ public:
+  void StartLog() { damaged_ = false; }
+  void SawDamage() { damaged_ = true; }
+  // False: this write proves that something durable is missing before it.
+  bool Saw(const Write& write) {
+    if (!next_) {
+      // Nothing whole was seen yet; damage earlier in this log hides what came just before.
+      if (damaged_ && write.first > 0 && write.durable >= write.first - 1) return false;
+      next_ = write.first;
+    }
+    if (write.first == *next_) {
+      next_ = write.first + write.count;
+      return true;
+    }
+    // Behind a gap, or left over from before an earlier recovery: no part of what is replayed.
+    return write.first < *next_ || write.durable < *next_;
+  }
+
+ private:
+  std::optional<uint64_t> next_;  // the sequence number that continues what is whole
+  bool damaged_ = false;          // in the log being read
+};
+
+// The records of one block; the rest of a block behind a bad record cannot be trusted.
+Result<void> CheckBlock(BytesView block, const std::string& path, uint64_t block_offset,
+                        std::optional<uint64_t>& damage, GapFinder& gaps) {
+  size_t at = 0;
+  while (at + kHeaderBytes <= block.size()) {
+    const BytesView header = block.substr(at, kHeaderBytes);
+    const size_t length = LittleEndian<uint16_t>(header.substr(4));
+    const auto type = static_cast<uint8_t>(header[6]);
+    const bool fits = at + kHeaderBytes + length <= block.size();
+    if (type == 0 || type > kLastType || !fits ||
+        StoredChecksum(block.substr(at + 6, 1 + length)) != LittleEndian<uint32_t>(header)) {
+      if (!damage) damage = block_offset + at;
+      gaps.SawDamage();
+      return {};
+    }
+    if (type == kFull || type == kFirst) {
+      const auto write = ParseWrite(block.substr(at + kHeaderBytes, length));
+      if (write && !gaps.Saw(*write)) {
+        return Error{ErrorCode::kCorruption,
+                     fmt::format("{} is damaged at byte {}: commits that were durable are missing "
+                                 "before commit {}",
+                                 path, damage.value_or(block_offset + at), write->first)};
+      }
+    }
+    at += kHeaderBytes + length;
+  }
+  return {};
+}
+
+Result<void> CheckLog(::rocksdb::FileSystem& files, const std::string& path, GapFinder& gaps) {
+  std::unique_ptr<::rocksdb::FSSequentialFile> file;
+  auto status = files.NewSequentialFile(path, ::rocksdb::FileOptions(), &file, nullptr);
+  std::string buffer(kBlockBytes, '\0');
+  std::optional<uint64_t> damage;
+  gaps.StartLog();
+  for (uint64_t offset = 0; status.ok(); offset += kBlockBytes) {
+    ::rocksdb::Slice block;
+    status = file->Read(kBlockBytes, {}, &block, buffer.data(), nullptr);
+    if (!status.ok() || block.empty()) break;
+    CAIRN_RETURN_IF_ERROR(CheckBlock({block.data(), block.size()}, path, offset, damage, gaps));
+  }
+  if (!status.ok()) return ToError(status, "read " + path);
+  return {};
+}
+
+}  // namespace
+
+Bytes EncodeDurableNote(uint64_t durable_commit) {
+  Bytes note(1, kNoteTag);
+  AppendBig64(note, durable_commit);
+  return note;
+}
+
+Result<void> CheckLogs(::rocksdb::FileSystem& files, const std::string& db_path) {
+  std::vector<std::string> names;
+  if (const auto status = files.GetChildren(db_path, {}, &names, nullptr); !status.ok()) {
+    return ToError(status, "list " + db_path);
+  }
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(".log"); });
+  // Numbers of six digits or more: shorter names come first, then the order of the text.
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  GapFinder gaps;
+  for (const std::string& name : names) {
+    CAIRN_RETURN_IF_ERROR(CheckLog(files, db_path + "/" + name, gaps));
+  }
+  return {};
+}
+
+}  // namespace cairn::store::rocks
