@@ -225,7 +225,7 @@ class PowerLossFs::Disk {
   IOStatus Find(const std::string& path, NodePtr* found) {
     const std::lock_guard lock(mutex_);
     Place place;
-    const IOStatus status = Locate(path, &place);
+    IOStatus status = Locate(path, &place);
     if (!status.ok()) return status;
     if (!place.node) return NoSuchPath(path);
     *found = place.node;
@@ -361,7 +361,7 @@ class PowerLossFs::Disk {
   };
   IOStatus Describe(const std::string& path, Facts* facts) {
     NodePtr node;
-    const IOStatus status = Find(path, &node);
+    IOStatus status = Find(path, &node);
     if (!status.ok()) return status;
     const std::lock_guard lock(mutex_);
     *facts = {
@@ -445,7 +445,7 @@ class PowerLossFs::Disk {
                         std::map<const Node*, NodePtr>& copies) {
     NodePtr& known = copies[&node];
     if (known) return known;
-    const NodePtr copy = known = std::make_shared<Node>();
+    NodePtr copy = known = std::make_shared<Node>();
     copy->is_directory = node.is_directory;
     copy->modified = node.modified;
     copy->content =
@@ -517,7 +517,7 @@ class SequentialFile final : public ::rocksdb::FSSequentialFile {
 
   IOStatus Read(size_t length, const IOOptions& options, Slice* result, char* scratch,
                 IODebugContext* debug) override {
-    const IOStatus status = PositionedRead(position_, length, options, result, scratch, debug);
+    IOStatus status = PositionedRead(position_, length, options, result, scratch, debug);
     position_ += result->size();
     return status;
   }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -398,23 +399,34 @@ class RocksOnPowerLossFs : public ::testing::Test {
     return db.Write(options, &batch);
   }
 
-  // Every batch up to a certain one must be there, whole, and nothing of the others.
-  static int CountBatches(::rocksdb::DB& db) {
-    std::string value;
-    int count = 0;
-    if (db.Get({}, "last", &value).ok()) count = std::stoi(value);
-    int rows = 0;
+  // The batches that are there. Each must be whole.
+  static std::set<int> Batches(::rocksdb::DB& db) {
+    std::map<int, int> rows;
+    std::string last;
     std::unique_ptr<::rocksdb::Iterator> it(db.NewIterator({}));
-    for (it->SeekToFirst(); it->Valid(); it->Next()) ++rows;
-    EXPECT_TRUE(it->status().ok());
-    EXPECT_EQ(rows, count == 0 ? 0 : 3 * count + 1);
-    for (int number = 1; number <= count; ++number) {
-      const std::string name = std::to_string(number);
-      for (const char* row : {"a", "b", "c"}) {
-        EXPECT_TRUE(db.Get({}, row + name, &value).ok());
-        EXPECT_EQ(value, std::string(300, 'v') + name);
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      if (it->key() == "last") {
+        last = it->value().ToString();
+        continue;
       }
+      const std::string name = it->key().ToString().substr(1);
+      EXPECT_EQ(it->value().ToString(), std::string(300, 'v') + name);
+      ++rows[std::stoi(name)];
     }
+    EXPECT_TRUE(it->status().ok());
+    std::set<int> batches;
+    for (const auto& [number, count] : rows) {
+      EXPECT_EQ(count, 3) << "rows of batch " << number;
+      batches.insert(number);
+    }
+    EXPECT_EQ(last, batches.empty() ? "" : std::to_string(*batches.rbegin()));
+    return batches;
+  }
+  // How many batches there are before the first that is missing.
+  static int CountBatches(::rocksdb::DB& db) {
+    const std::set<int> batches = Batches(db);
+    int count = 0;
+    while (batches.contains(count + 1)) ++count;
     return count;
   }
 
@@ -477,7 +489,9 @@ TEST_F(RocksOnPowerLossFs, SyncedWritesSurviveATornPowerLossAtEveryStep) {
   ExpectNothingSafeIsLost(moments);
 }
 
-TEST_F(RocksOnPowerLossFs, UnsyncedWritesVanishWholeAndFromTheEnd) {
+// Not always from the end: when RocksDB goes on to a new log it does not sync the old one, so the
+// end of the old log may be lost while the start of the new one survives.
+TEST_F(RocksOnPowerLossFs, UnsyncedWritesVanishWholeOrNotAtAll) {
   const auto moments = Record(
       [](PowerLossFs& fs, int safe, std::vector<Moment>& taken) {
         taken.push_back(

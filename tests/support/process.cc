@@ -20,13 +20,13 @@
 namespace cairn::testing {
 namespace {
 
-constexpr std::array kInherited = {"PATH",         "HOME",         "TMPDIR",
+constexpr std::array kInherited = {"PATH",         "HOME",          "TMPDIR",
                                    "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"};
 
 std::vector<std::string> ChildEnvironment(const std::map<std::string, std::string>& added) {
   std::map<std::string, std::string> merged = added;
   for (const char* name : kInherited) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets it here
+    const char* value = std::getenv(name);
     if (value != nullptr) merged.emplace(name, value);
   }
   std::vector<std::string> entries;
@@ -59,7 +59,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   dup2(out_fd, STDOUT_FILENO);
   dup2(err_fd, STDERR_FILENO);
   if (directory[0] == '\0' || chdir(directory) == 0) execve(argv[0], argv, envp);
-  const char* reason = strerror(errno);  // NOLINT(concurrency-mt-unsafe): one thread after fork
+  const char* reason = strerror(errno);
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, reason, strlen(reason));
   _exit(127);
 }
@@ -93,7 +93,7 @@ Result<Process> Process::Start(const ProcessOptions& options) {
     process.pid_fd_ = static_cast<int>(syscall(SYS_pidfd_open, process.pid_, 0));
   }
   if (process.pid_ < 0 || process.pid_fd_ < 0) {
-    const std::string reason = strerror(errno);  // NOLINT(concurrency-mt-unsafe)
+    const std::string reason = strerror(errno);
     return Error{ErrorCode::kInternal, "cannot start " + options.args[0] + ": " + reason};
   }
   return process;
@@ -133,8 +133,8 @@ std::optional<ExitStatus> Process::Wait(std::chrono::milliseconds limit) {
   pollfd ended{pid_fd_, POLLIN, 0};
   int ready = 0;
   do {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     ready = poll(&ended, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
   } while (ready < 0 && errno == EINTR);
   if (ready <= 0) return std::nullopt;
@@ -163,7 +163,7 @@ Finished RunToEnd(const ProcessOptions& options, std::chrono::milliseconds limit
 }
 
 std::string CairnBinary() {
-  const char* path = std::getenv("CAIRN_BINARY");  // NOLINT(concurrency-mt-unsafe)
+  const char* path = std::getenv("CAIRN_BINARY");
   CAIRN_CHECK(path != nullptr, "set CAIRN_BINARY to the path of the cairn binary");
   return path;
 }

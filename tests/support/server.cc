@@ -1,9 +1,9 @@
 #include "tests/support/server.h"
 
-#include <csignal>
-#include <utility>
-
 #include <boost/json/parse.hpp>
+#include <csignal>
+#include <stdexcept>
+#include <utility>
 
 #include "tests/support/temp_directory.h"
 
@@ -40,9 +40,8 @@ Result<Server> Server::Start(const ServerOptions& options, std::chrono::millisec
   const TempDirectory directory;
   const std::string ready_file = directory / "ready";
   ProcessOptions process_options;
-  process_options.args = {CairnBinary(),    "serve",       "--data",       options.data,
-                          "--resp",         "127.0.0.1:0", "--http",       "127.0.0.1:0",
-                          "--ready-file",   ready_file};
+  process_options.args = {CairnBinary(), "serve",  "--data",      options.data,   "--resp",
+                          "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", ready_file};
   process_options.args.insert(process_options.args.end(), options.flags.begin(),
                               options.flags.end());
   process_options.environment = options.environment;
@@ -52,6 +51,12 @@ Result<Server> Server::Start(const ServerOptions& options, std::chrono::millisec
   CAIRN_ASSIGN_OR_RETURN(net::Address resp, AddressIn(ready, "resp"));
   CAIRN_ASSIGN_OR_RETURN(net::Address http, AddressIn(ready, "http"));
   return Server(std::move(process), std::move(resp), std::move(http));
+}
+
+Server Server::MustStart(const ServerOptions& options) {
+  Result<Server> server = Start(options);
+  if (!server.ok()) throw std::runtime_error(server.error().message);
+  return *std::move(server);
 }
 
 std::string Server::Command(std::initializer_list<std::string_view> args) const {

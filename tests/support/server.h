@@ -34,6 +34,9 @@ class Server {
   static Result<Server> Start(const ServerOptions& options,
                               std::chrono::milliseconds limit = std::chrono::seconds(60));
 
+  // The same, for tests that need it to start: throws the error, which fails the test with it.
+  static Server MustStart(const ServerOptions& options);
+
   Process& process() { return process_; }
   const net::Address& resp() const { return resp_; }
   const net::Address& http() const { return http_; }
@@ -42,8 +45,8 @@ class Server {
   Result<net::RespClient> Connect() const { return net::RespClient::Connect(resp_); }
   net::HttpClient Http() const { return net::HttpClient(http_); }
 
-  // One command on a connection of its own, its reply as RespValue::ToString shows it; the failure's
-  // message if there was no reply.
+  // One command on a connection of its own, its reply as RespValue::ToString shows it; the
+  // failure's message if there was no reply.
   std::string Command(std::initializer_list<std::string_view> args) const;
 
   // SIGTERM, and waits for the end; killed past the limit.

@@ -420,9 +420,9 @@ class Joining final : public ::rocksdb::AssociativeMergeOperator {
   const char* Name() const override { return "Joining"; }
 };
 
-class BTreeMemTable : public ::testing::Test {
+class RocksOnBTreeMemTable : public ::testing::Test {
  protected:
-  BTreeMemTable() {
+  RocksOnBTreeMemTable() {
     options_.create_if_missing = true;
     options_.memtable_factory = std::make_shared<BTreeMemTableFactory>();
     options_.allow_concurrent_memtable_write = false;
@@ -490,7 +490,7 @@ class BTreeMemTable : public ::testing::Test {
   std::unique_ptr<::rocksdb::DB> db_;
 };
 
-TEST_F(BTreeMemTable, DatabaseOnItMatchesAMap) {
+TEST_F(RocksOnBTreeMemTable, DatabaseOnItMatchesAMap) {
   struct Past {
     const ::rocksdb::Snapshot* snapshot;
     Rows rows;
@@ -553,7 +553,7 @@ TEST_F(BTreeMemTable, DatabaseOnItMatchesAMap) {
   forget_pasts();
 }
 
-TEST_F(BTreeMemTable, IteratorsOfADatabaseOutliveItsFlush) {
+TEST_F(RocksOnBTreeMemTable, IteratorsOfADatabaseOutliveItsFlush) {
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(db_->Put({}, std::to_string(i), "old").ok());
   std::unique_ptr<::rocksdb::Iterator> it(db_->NewIterator({}));
   it->SeekToFirst();
@@ -564,7 +564,7 @@ TEST_F(BTreeMemTable, IteratorsOfADatabaseOutliveItsFlush) {
   EXPECT_EQ(count, 1000);
 }
 
-TEST_F(BTreeMemTable, SizesOfRangesInTheMemtableAreEstimated) {
+TEST_F(RocksOnBTreeMemTable, SizesOfRangesInTheMemtableAreEstimated) {
   for (int i = 1000; i < 1200; ++i) ASSERT_TRUE(db_->Put({}, std::to_string(i), "value").ok());
   uint64_t count = 0;
   uint64_t bytes = 0;
@@ -573,14 +573,14 @@ TEST_F(BTreeMemTable, SizesOfRangesInTheMemtableAreEstimated) {
   EXPECT_GT(bytes, 0);
 }
 
-TEST_F(BTreeMemTable, ConcurrentWritesToItAreRefused) {
+TEST_F(RocksOnBTreeMemTable, ConcurrentWritesToItAreRefused) {
   db_.reset();
   options_.allow_concurrent_memtable_write = true;
   ::rocksdb::DB* db = nullptr;
   EXPECT_TRUE(::rocksdb::DB::Open(options_, directory_.path(), &db).IsInvalidArgument());
 }
 
-TEST_F(BTreeMemTable, AnotherOrderThanBytewiseStopsTheProcess) {
+TEST_F(RocksOnBTreeMemTable, AnotherOrderThanBytewiseStopsTheProcess) {
   db_.reset();
   options_.comparator = ::rocksdb::ReverseBytewiseComparator();
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";

@@ -1,0 +1,70 @@
+# Test programs, as CTest sees them. Labels: unit, blackbox, tsan, fuzz.
+
+include(GoogleTest)
+enable_testing()
+if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan|Debug|Lint)$")
+  find_package(GTest REQUIRED)
+endif()
+
+# The include path behind #include "tests/...", for tests and benchmarks.
+set(CAIRN_TESTS_ROOT ${CMAKE_BINARY_DIR}/include/test_support)
+file(MAKE_DIRECTORY ${CAIRN_TESTS_ROOT})
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/tests ${CAIRN_TESTS_ROOT}/tests SYMBOLIC)
+
+# The test programs worth their time under ThreadSanitizer: folders of src, and folders of tests.
+set(CAIRN_TSAN_TESTS store net doors)
+
+# Sanitizer settings are compiled in, so that a program behaves the same under ctest and by hand.
+if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan)$")
+  add_library(cairn_sanitizer_defaults OBJECT ${CMAKE_SOURCE_DIR}/cmake/sanitizer_defaults.cc)
+endif()
+function(cairn_sanitizer_defaults target)
+  if(TARGET cairn_sanitizer_defaults)
+    target_link_libraries(${target} PRIVATE cairn_sanitizer_defaults)
+  endif()
+endfunction()
+
+# Hands each test of `program` to CTest. Tests are listed when ctest runs, not while building.
+function(cairn_register_tests program)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT_SECONDS;DIRECTORY;BINARY" "")
+  set(prefix "")
+  if(CMAKE_BUILD_TYPE STREQUAL Tsan)
+    set(arg_LABEL tsan)
+    set(prefix tsan.)  # the same tests run under ASan; the names must differ
+  endif()
+  set(environment "")
+  if(arg_BINARY)
+    set(environment ENVIRONMENT CAIRN_BINARY=${arg_BINARY})
+  endif()
+  gtest_discover_tests(${program}
+    TEST_PREFIX "${prefix}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    WORKING_DIRECTORY ${arg_DIRECTORY}
+    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT_SECONDS} ${environment})
+endfunction()
+
+# The library `cairn_<folder>_testing`, of what stands under src/<folder>/testing, for the tests of
+# the folder and of those above it.
+function(cairn_add_test_helpers folder)
+  add_library(cairn_${folder}_testing STATIC ${ARGN})
+  cairn_compile_as(cairn_${folder}_testing ${folder})
+  target_link_libraries(cairn_${folder}_testing PUBLIC cairn_${folder} GTest::gmock)
+endfunction()
+
+# The program `<folder>_test`, of the x_test.cc files of one folder under src. It sees what its
+# folder sees, plus tests/support.
+function(cairn_add_unit_test folder)
+  if(CMAKE_BUILD_TYPE STREQUAL Tsan AND NOT folder IN_LIST CAIRN_TSAN_TESTS)
+    return()
+  endif()
+  set(program ${folder}_test)
+  add_executable(${program} ${ARGN})
+  cairn_compile_as(${program} ${folder})
+  foreach(name ${folder} ${CAIRN_MAY_INCLUDE_${folder}})
+    if(TARGET cairn_${name}_testing)
+      target_link_libraries(${program} PRIVATE cairn_${name}_testing)
+    endif()
+  endforeach()
+  target_link_libraries(${program} PRIVATE cairn_${folder} cairn_test_support GTest::gmock_main)
+  cairn_sanitizer_defaults(${program})
+  cairn_register_tests(${program} LABEL unit TIMEOUT_SECONDS 180 DIRECTORY ${CMAKE_BINARY_DIR})
+endfunction()

@@ -1,0 +1,57 @@
+# The libraries Cairn is built on, all from the distribution's packages (scripts/packages.txt).
+# Headers under /usr/include are system headers to the compiler, so they raise no warnings of ours.
+
+find_package(Threads REQUIRED)
+find_package(OpenSSL 3 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(CLI11 REQUIRED)
+set(Boost_USE_STATIC_LIBS ON)
+find_package(Boost 1.81 REQUIRED COMPONENTS json CONFIG)
+
+# An imported target for a static library that ships no CMake file of its own.
+function(cairn_static_library name)
+  find_library(CAIRN_LIB_${name} NAMES lib${name}.a REQUIRED)
+  add_library(third_${name} STATIC IMPORTED)
+  set_target_properties(third_${name} PROPERTIES IMPORTED_LOCATION ${CAIRN_LIB_${name}})
+endfunction()
+
+# By library, because the package's own CMake file asks for curl and civetweb, which we do not use.
+find_library(CAIRN_LIB_prometheus prometheus-cpp-core REQUIRED)
+add_library(third_prometheus UNKNOWN IMPORTED)
+set_target_properties(third_prometheus PROPERTIES IMPORTED_LOCATION ${CAIRN_LIB_prometheus})
+
+# RocksDB is linked statically: calls into the shared library go through the procedure linkage
+# table, and its thread-locals through a lookup, on every operation.
+foreach(name rocksdb snappy lz4 zstd bz2 z)
+  cairn_static_library(${name})
+endforeach()
+target_link_libraries(third_rocksdb INTERFACE third_snappy third_lz4 third_zstd third_bz2 third_z
+                      Threads::Threads ${CMAKE_DL_LIBS})
+
+# Asio and Beast. Their bodies are compiled once, in src/net/boost_impl.cc, except for fuzzers,
+# which are built from single sources.
+add_library(third_asio INTERFACE)
+target_link_libraries(third_asio INTERFACE Boost::headers OpenSSL::SSL OpenSSL::Crypto
+                      Threads::Threads)
+target_compile_definitions(third_asio INTERFACE BOOST_ASIO_NO_DEPRECATED)
+if(NOT CMAKE_BUILD_TYPE STREQUAL Fuzz)
+  target_compile_definitions(third_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION
+                             BOOST_BEAST_SEPARATE_COMPILATION)
+endif()
+
+# The allocator of the shipped binary. Sanitizers bring their own.
+add_library(third_malloc INTERFACE)
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  cairn_static_library(jemalloc_pic)
+  target_link_libraries(third_malloc INTERFACE third_jemalloc_pic Threads::Threads ${CMAKE_DL_LIBS})
+endif()
+
+# What each folder under src links besides the folders below it.
+set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
+set(CAIRN_LINKS_store third_rocksdb)
+set(CAIRN_LINKS_net third_asio)
+set(CAIRN_LINKS_doors third_prometheus)
+set(CAIRN_LINKS_admin third_prometheus)
+set(CAIRN_LINKS_app CLI11::CLI11 tomlplusplus::tomlplusplus third_prometheus cairn_version)

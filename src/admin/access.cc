@@ -1,0 +1,58 @@
+#include "admin/access.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace cairn::admin {
+namespace {
+
+// The rest of `text` after `scheme` and spaces, whose letters may be in any case (RFC 9110).
+std::string_view AfterScheme(std::string_view text, std::string_view scheme) {
+  const bool matches =
+      text.size() > scheme.size() && text[scheme.size()] == ' ' &&
+      std::equal(scheme.begin(), scheme.end(), text.begin(), [](unsigned char a, unsigned char b) {
+        return std::tolower(a) == std::tolower(b);
+      });
+  if (!matches) return {};
+  text.remove_prefix(scheme.size());
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text;
+}
+
+}  // namespace
+
+std::string_view PresentedSecret(const net::HttpHeaders& headers) {
+  if (const auto authorization = headers.Get("Authorization")) {
+    return AfterScheme(*authorization, "Bearer");
+  }
+  return headers.Get("X-API-Key").value_or("");
+}
+
+Guard::Guard(GuardOptions options, std::unique_ptr<net::HttpHandler> inner)
+    : options_(std::move(options)), inner_(std::move(inner)) {}
+
+bool Guard::Admits(const net::HttpRequest& request) const {
+  if (request.path == "/healthz" || request.path == "/readyz") return true;
+  return options_.check(PresentedSecret(request.headers));
+}
+
+size_t Guard::BodyLimit(const net::HttpRequest& head) {
+  // What is about to be refused may bring a small body, so that the client reads the refusal.
+  constexpr size_t kRefusedBodyLimit = 64 * 1024;
+  if (!Admits(head)) return kRefusedBodyLimit;
+  const size_t limit = inner_->BodyLimit(head);
+  return limit == net::kDefaultBodyLimit ? options_.default_body_limit : limit;
+}
+
+boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
+  if (Admits(request)) co_return co_await inner_->Handle(std::move(request));
+  net::HttpResponse refusal = net::HttpResponse::Json(
+      401, net::HttpErrorBody("unauthorized",
+                              "present the password as Authorization: Bearer or X-API-Key",
+                              request.request_id));
+  refusal.headers.Set("WWW-Authenticate", "Bearer");
+  co_return refusal;
+}
+
+}  // namespace cairn::admin

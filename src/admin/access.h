@@ -1,0 +1,41 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "net/http/server.h"
+
+namespace cairn::admin {
+
+// What a request presents: the bearer token of Authorization, or X-API-Key; empty if neither.
+std::string_view PresentedSecret(const net::HttpHeaders& headers);
+
+// Whether a request that presents this secret may pass. Called on a loop's thread.
+using SecretCheck = std::function<bool(std::string_view secret)>;
+
+struct GuardOptions {
+  SecretCheck check;
+  // How large a body may be where `inner` has no wish of its own (net::kDefaultBodyLimit).
+  size_t default_body_limit = net::kDefaultBodyLimit;
+};
+
+// Lets only requests through to `inner` whose secret passes the check; the others get 401 and are
+// not looked at further. /healthz and /readyz need no secret: a load balancer asks them, and they
+// tell nothing about the data.
+class Guard final : public net::HttpHandler {
+ public:
+  Guard(GuardOptions options, std::unique_ptr<net::HttpHandler> inner);
+
+  size_t BodyLimit(const net::HttpRequest& head) override;
+  boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override;
+
+ private:
+  bool Admits(const net::HttpRequest& request) const;
+
+  const GuardOptions options_;
+  const std::unique_ptr<net::HttpHandler> inner_;
+};
+
+}  // namespace cairn::admin

@@ -1,0 +1,85 @@
+#include "admin/access.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+#include <optional>
+#include <utility>
+
+namespace cairn::admin {
+namespace {
+
+class Echo final : public net::HttpHandler {
+ public:
+  size_t BodyLimit(const net::HttpRequest& head) override {
+    return head.path == "/special" ? 7 : net::kDefaultBodyLimit;
+  }
+  boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override {
+    co_return net::HttpResponse::Text(200, request.path);
+  }
+};
+
+class GuardTest : public ::testing::Test {
+ protected:
+  net::HttpResponse Ask(std::string path, net::HttpHeaders headers = {}) {
+    net::HttpRequest request;
+    request.method = "GET";
+    request.path = std::move(path);
+    request.headers = std::move(headers);
+    request.request_id = "r-1";
+    boost::asio::io_context io;
+    auto reply =
+        boost::asio::co_spawn(io, guard_.Handle(std::move(request)), boost::asio::use_future);
+    io.run();
+    return std::get<net::HttpResponse>(reply.get());
+  }
+
+  Guard guard_{{.check = [](std::string_view secret) { return secret == "sesame"; },
+                .default_body_limit = 9},
+               std::make_unique<Echo>()};
+};
+
+TEST_F(GuardTest, WithoutTheSecretTheAnswerIs401AndSaysHow) {
+  const net::HttpResponse response = Ask("/metrics");
+  EXPECT_EQ(response.status, 401);
+  EXPECT_EQ(response.headers.Get("WWW-Authenticate"), "Bearer");
+  EXPECT_NE(response.body.find("\"unauthorized\""), std::string::npos);
+  EXPECT_NE(response.body.find("r-1"), std::string::npos);
+}
+
+TEST_F(GuardTest, BothHeadersCarryTheSecret) {
+  EXPECT_EQ(Ask("/metrics", {{"Authorization", "Bearer sesame"}}).status, 200);
+  EXPECT_EQ(Ask("/metrics", {{"authorization", "bearer  sesame"}}).status, 200);
+  EXPECT_EQ(Ask("/metrics", {{"X-API-Key", "sesame"}}).status, 200);
+}
+
+TEST_F(GuardTest, WhatIsNotTheSecretIsRefused) {
+  for (const char* value :
+       {"Bearer sesam", "Bearer sesame2", "Bearer", "Bearer ", "Basic sesame", "sesame", ""}) {
+    EXPECT_EQ(Ask("/metrics", {{"Authorization", value}}).status, 401) << value;
+  }
+  EXPECT_EQ(Ask("/metrics", {{"X-API-Key", "Sesame"}}).status, 401);
+}
+
+TEST_F(GuardTest, HealthNeedsNoSecretAndNothingBesideItIsLetThrough) {
+  EXPECT_EQ(Ask("/healthz").status, 200);
+  EXPECT_EQ(Ask("/readyz").status, 200);
+  for (const char* path : {"/healthz/", "//healthz", "/healthz/x", "/HEALTHZ", "/healthz%2F"}) {
+    EXPECT_EQ(Ask(path).status, 401) << path;
+  }
+}
+
+TEST_F(GuardTest, BodyLimitIsTheHandlersOwnForThoseLetThrough) {
+  net::HttpRequest head;
+  head.path = "/special";
+  EXPECT_NE(guard_.BodyLimit(head), 7U);
+  head.headers.Add("X-API-Key", "sesame");
+  EXPECT_EQ(guard_.BodyLimit(head), 7U);
+  head.path = "/other";
+  EXPECT_EQ(guard_.BodyLimit(head), 9U);
+}
+
+}  // namespace
+}  // namespace cairn::admin

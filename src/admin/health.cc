@@ -1,0 +1,11 @@
+#include "admin/health.h"
+
+namespace cairn::admin {
+
+std::optional<std::string> Health::WhyNotReady() const {
+  if (draining_) return "the server is stopping";
+  if (const std::optional<Error> failure = store_.write_failure()) return failure->message;
+  return std::nullopt;
+}
+
+}  // namespace cairn::admin

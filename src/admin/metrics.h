@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admin/loop_latency.h"
+#include "admin/process_usage.h"
+#include "base/clock.h"
+#include "net/http/server.h"
+#include "net/resp/server.h"
+#include "store/store.h"
+
+namespace cairn::admin {
+
+// What one command has done since the start.
+struct CommandMetrics {
+  std::string_view name;  // "client|list" for a subcommand
+  uint64_t calls = 0;
+  uint64_t failed = 0;    // ran and replied with an error
+  uint64_t rejected = 0;  // refused before they ran
+  double seconds = 0;
+};
+
+// Everything that /metrics shows, as of one moment.
+struct MetricsSnapshot {
+  std::string version;
+  std::string revision;
+  Timestamp started;
+  bool ready = true;
+  bool writes_stopped = false;
+  store::Durability durability = store::Durability::kSync;
+  store::StoreStats store;
+  uint64_t memory_budget_bytes = 0;
+  net::RespServerStats resp;
+  net::HttpServerStats http;
+  std::vector<CommandMetrics> commands;
+  std::vector<LoopLatency::Histogram> loops;
+  ProcessUsage process;
+};
+
+// In Prometheus' text format, version 0.0.4. docs/operations.md lists the names.
+std::string FormatMetrics(const MetricsSnapshot& snapshot);
+
+// The media type of that format.
+inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+}  // namespace cairn::admin

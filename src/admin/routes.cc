@@ -1,0 +1,137 @@
+#include "admin/routes.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "admin/backup.h"
+#include "admin/on_pool.h"
+
+namespace cairn::admin {
+namespace {
+
+namespace json = boost::json;
+using boost::asio::awaitable;
+using doors::RouteCall;
+using net::HttpReply;
+using net::HttpResponse;
+
+constexpr std::string_view kHealthSchema =
+    R"({"type":"object","required":["status"],"properties":{"status":{"type":"string","enum":["ok"]}}})";
+constexpr std::string_view kReadySchema =
+    R"({"type":"object","required":["status"],"properties":{"status":{"type":"string","enum":["ready"]}}})";
+constexpr std::string_view kNotReadySchema =
+    R"({"type":"object","required":["status","reason"],"properties":{
+        "status":{"type":"string","enum":["not_ready"]},"reason":{"type":"string"}}})";
+constexpr std::string_view kBackupRequestSchema =
+    R"({"type":"object","required":["directory"],"properties":{
+        "directory":{"type":"string","minLength":1,
+          "description":"Where the backup goes: an absolute path on the server's machine that does not exist."},
+        "data":{"type":"string",
+          "description":"Refuse unless this is the data directory that the server serves."}}})";
+constexpr std::string_view kBackupSchema =
+    R"({"type":"object","required":["directory","bytes","duration_ms"],"properties":{
+        "directory":{"type":"string"},"bytes":{"type":"integer"},"duration_ms":{"type":"integer"}}})";
+
+HttpReply JsonReply(int status, const json::object& body) {
+  return HttpResponse::Json(status, json::serialize(body));
+}
+
+awaitable<Result<HttpReply>> Alive() { co_return JsonReply(200, {{"status", "ok"}}); }
+
+awaitable<Result<HttpReply>> Ready(const Health& health) {
+  if (const std::optional<std::string> reason = health.WhyNotReady()) {
+    co_return JsonReply(503, {{"status", "not_ready"}, {"reason", *reason}});
+  }
+  co_return JsonReply(200, {{"status", "ready"}});
+}
+
+// Whether the body is declared as JSON. A page of another site can make a browser send other types
+// to this server without asking, so what changes something takes no other.
+bool IsJson(const net::HttpRequest& request) {
+  const std::string_view type = request.headers.Get("Content-Type").value_or("");
+  return type == "application/json" || type.starts_with("application/json;");
+}
+
+// The text of an optional field that the schema has checked.
+std::string TextOf(const json::value& body, std::string_view field) {
+  const json::value* value = body.as_object().if_contains(field);
+  return value == nullptr ? "" : std::string(value->as_string());
+}
+
+Result<void> CheckBackup(const AdminParts& parts, const RouteCall& call) {
+  const std::string directory = TextOf(call.body, "directory");
+  if (!std::filesystem::path(directory).is_absolute()) {
+    return Error{ErrorCode::kInvalid,
+                 fmt::format("directory '{}' is not an absolute path", directory)};
+  }
+  const std::string data = TextOf(call.body, "data");
+  std::error_code differs;
+  if (!data.empty() && !std::filesystem::equivalent(data, parts.data, differs)) {
+    return Error{ErrorCode::kConflict,
+                 fmt::format("this server serves {}, not {}", parts.data, data)};
+  }
+  return {};
+}
+
+awaitable<Result<HttpReply>> Backup(const AdminParts& parts, const RouteCall& call) {
+  if (!IsJson(call.request)) {
+    co_return HttpReply(
+        HttpResponse::Json(415, net::HttpErrorBody("invalid", "the body must be application/json",
+                                                   call.request.request_id)));
+  }
+  const Result<void> acceptable = CheckBackup(parts, call);
+  if (!acceptable.ok()) co_return acceptable.error();
+  auto work = [&parts, directory = TextOf(call.body, "directory")] {
+    return MakeBackup(parts.store, directory, parts.clock);
+  };
+  const Result<BackupReport> report = co_await OnPool(parts.pool, std::move(work));
+  if (!report.ok()) co_return report.error();
+  co_return JsonReply(200, report->ToJson());
+}
+
+awaitable<Result<HttpReply>> Metrics(const AdminParts& parts) {
+  auto work = [&parts]() -> Result<std::string> { return FormatMetrics(parts.metrics()); };
+  const Result<std::string> text = co_await OnPool(parts.pool, std::move(work));
+  if (!text.ok()) co_return text.error();
+  HttpResponse response = HttpResponse::Text(200, *text);
+  response.headers.Set("Content-Type", std::string(kMetricsType));
+  co_return HttpReply(std::move(response));
+}
+
+}  // namespace
+
+void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
+  const auto parts = std::make_shared<const AdminParts>(given);
+  table.Add({.method = "GET",
+             .path = "/healthz",
+             .summary = "Whether the process is alive.",
+             .responses = {{200, "It is.", kHealthSchema}},
+             .handler = [](const RouteCall&) { return Alive(); }});
+  table.Add({.method = "GET",
+             .path = "/readyz",
+             .summary = "Whether the server takes reads and writes.",
+             .responses = {{200, "It does.", kReadySchema},
+                           {503, "It does not, and why.", kNotReadySchema}},
+             .handler = [parts](const RouteCall&) { return Ready(parts->health); }});
+  table.Add({.method = "GET",
+             .path = "/metrics",
+             .permission = "metrics.read",
+             .summary = "Figures for Prometheus.",
+             .responses = {{200, "In the text format.", "", "text/plain"}},
+             .handler = [parts](const RouteCall&) { return Metrics(*parts); }});
+  table.Add({.method = "POST",
+             .path = "/v1/admin/backup",
+             .permission = "admin.backup",
+             .summary = "Copies the store into a new directory on the server's machine.",
+             .tag = "admin",
+             .request_schema = kBackupRequestSchema,
+             .responses = {{200, "The backup is complete and durable.", kBackupSchema}},
+             .handler = [parts](const RouteCall& call) { return Backup(*parts, call); }});
+}
+
+}  // namespace cairn::admin

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "admin/health.h"
+#include "admin/metrics.h"
+#include "base/clock.h"
+#include "base/thread_pool.h"
+#include "doors/route_table.h"
+#include "store/store.h"
+
+namespace cairn::admin {
+
+// What the routes answer from. All of it outlives the table's use.
+struct AdminParts {
+  store::Store& store;
+  const Health& health;
+  const Clock& clock;
+  ThreadPool& pool;                          // for what waits for the disk
+  std::string data;                          // the data directory, absolute
+  std::function<MetricsSnapshot()> metrics;  // called on the pool
+};
+
+// Adds /healthz, /readyz, /metrics and /v1/admin/backup.
+void AddRoutes(const AdminParts& parts, doors::RouteTable& table);
+
+}  // namespace cairn::admin

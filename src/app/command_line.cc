@@ -1,0 +1,306 @@
+#include "app/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "app/backup.h"
+#include "app/completion.h"
+#include "app/doctor.h"
+#include "app/report.h"
+#include "app/serve.h"
+#include "app/terminal.h"
+
+namespace cairn::app {
+namespace {
+
+// Everything that flags can say. Each command fills what it has flags for.
+struct Given {
+  std::map<std::string, std::string> settings;  // by setting name
+  std::optional<std::string> config_file;
+  bool json = false;
+
+  std::string ready_file;  // serve
+  bool markdown = false;   // config
+  bool verify = false;     // doctor
+  BackupOptions backup;
+  std::string restore_from;
+  std::string shell;
+};
+
+class CommandLine {
+ public:
+  explicit CommandLine(const Environment& environment)
+      : environment_(environment), terminal_(environment) {
+    root_.allow_extras();  // unknown words are ours to report, with a suggestion
+    root_.set_help_flag("-h,--help", "Show what can be given here");
+    root_.set_version_flag(
+        "--version", [] { return VersionLine(); }, "Show the version");
+    root_.get_formatter()->column_width(34);
+    root_.get_formatter()->label("SUBCOMMAND", "COMMAND");
+    root_.footer("`cairn COMMAND --help` tells more about one command.");
+    AddServe();
+    AddConfig();
+    AddDoctor();
+    AddBackup();
+    AddRestore();
+    AddVersion();
+    AddCompletion();
+  }
+
+  int Run(std::vector<std::string> args) {
+    if (args.empty()) args = {"--help"};
+    if (args[0] == "help") {  // `cairn help serve` is `cairn serve --help`
+      args.erase(args.begin());
+      args.emplace_back("--help");
+    }
+    std::ranges::reverse(args);  // CLI11 takes them from the back
+    try {
+      root_.parse(args);
+    } catch (const CLI::Success& request) {  // --help, --version
+      return root_.exit(request);
+    } catch (const CLI::ParseError& error) {
+      return Refuse(error.what());
+    }
+    if (const std::optional<std::string> unknown = FindUnknown()) return Refuse(*unknown);
+    for (auto& [command, action] : actions_) {
+      if (command->parsed()) return action();
+    }
+    return Refuse("name a command");
+  }
+
+ private:
+  using Action = std::function<int()>;
+
+  CLI::App* AddCommand(const std::string& name, const std::string& description, Action action) {
+    CLI::App* command = root_.add_subcommand(name, description);
+    command->group("Commands")->footer("");
+    actions_.emplace_back(command, std::move(action));
+    return command;
+  }
+
+  void AddJson(CLI::App* command) {
+    command->add_flag("--json", given_.json, "Print the result as JSON");
+  }
+
+  void AddConfigFile(CLI::App* command) {
+    command
+        ->add_option_function<std::string>(
+            "--config", [this](const std::string& path) { given_.config_file = path; },
+            "Read settings from this TOML file (environment: CAIRN_CONFIG)")
+        ->type_name("FILE");
+  }
+
+  void AddSetting(CLI::App* command, const Setting& setting) {
+    const auto keep = [this, name = setting.name](const std::string& value) {
+      given_.settings[name] = value;
+    };
+    const std::string description =
+        setting.default_text.empty() || setting.kind == Setting::Kind::kSwitch
+            ? setting.description
+            : fmt::format("{} (default: {})", setting.description, setting.default_text);
+    CLI::Option* option = nullptr;
+    if (setting.kind == Setting::Kind::kSwitch) {
+      option = command->add_flag_function(
+          setting.flag(), [keep](int64_t count) { keep(count > 0 ? "true" : "false"); },
+          description);
+    } else {
+      option = command->add_option_function<std::string>(setting.flag(), keep, description)
+                   ->type_name(setting.value_name);
+    }
+    option->group("Settings");
+  }
+
+  void AddSettings(CLI::App* command) {
+    for (const Setting& setting : Settings()) AddSetting(command, setting);
+  }
+
+  void AddServe() {
+    CLI::App* serve = AddCommand("serve", "Serve a data directory until SIGTERM or SIGINT", [this] {
+      const LoadedConfig loaded = Load();
+      if (Complain(loaded)) return int{kExitUsage};
+      return Serve(loaded.config, {.ready_file = given_.ready_file}, terminal_);
+    });
+    AddConfigFile(serve);
+    serve
+        ->add_option("--ready-file", given_.ready_file,
+                     "Write the real addresses to this file, as JSON, once everything listens")
+        ->type_name("FILE");
+    AddSettings(serve);
+  }
+
+  void AddConfig() {
+    CLI::App* config =
+        AddCommand("config", "Show the settings in force and where each came from", [this] {
+          if (given_.markdown) {
+            terminal_.Print(SettingsMarkdown());
+            return int{kExitOk};
+          }
+          const LoadedConfig loaded = Load();
+          PrintConfig(loaded, given_.json, terminal_);
+          return Complain(loaded) ? int{kExitUsage} : int{kExitOk};
+        });
+    AddConfigFile(config);
+    AddJson(config);
+    config->add_flag("--markdown", given_.markdown, "Print the reference of all settings instead");
+    AddSettings(config);
+  }
+
+  void AddDoctor() {
+    CLI::App* doctor = AddCommand(
+        "doctor", "Explain what is wrong with a configuration or a data directory", [this] {
+          const std::vector<Finding> findings =
+              Examine(Load(), {.verify = given_.verify}, SystemClock());
+          PrintFindings(findings, given_.json, terminal_);
+          return HasProblem(findings) ? int{kExitFailure} : int{kExitOk};
+        });
+    AddConfigFile(doctor);
+    AddJson(doctor);
+    doctor->add_flag("--verify", given_.verify, "Read all data and check it against its checksums");
+    AddSettings(doctor);
+  }
+
+  void AddBackup() {
+    CLI::App* backup = AddCommand(
+        "backup", "Copy the data into a new directory, while the server runs or not", [this] {
+          const LoadedConfig loaded = Load();
+          if (Complain(loaded)) return int{kExitUsage};
+          given_.backup.json = given_.json;
+          return Backup(loaded.config, given_.backup, terminal_);
+        });
+    backup->add_option("--to", given_.backup.to, "Where the backup goes; must not exist")
+        ->type_name("DIR")
+        ->required();
+    backup
+        ->add_option("--url", given_.backup.url,
+                     "Ask the server at this address, which writes the backup on its machine")
+        ->type_name("URL");
+    backup->add_option("--ca", given_.backup.ca_file, "Trust this authority for an https URL (PEM)")
+        ->type_name("FILE");
+    AddConfigFile(backup);
+    AddJson(backup);
+    for (const char* name : {"data", "http", "memory", "password", "password_file"}) {
+      AddSetting(backup, *FindSetting(name));
+    }
+  }
+
+  void AddRestore() {
+    CLI::App* restore =
+        AddCommand("restore", "Make a data directory from a backup, checking every file", [this] {
+          const LoadedConfig loaded = Load();
+          if (Complain(loaded)) return int{kExitUsage};
+          return Restore(loaded.config, {.from = given_.restore_from, .json = given_.json},
+                         terminal_);
+        });
+    restore->add_option("--from", given_.restore_from, "The directory that `cairn backup` made")
+        ->type_name("DIR")
+        ->required();
+    AddConfigFile(restore);
+    AddJson(restore);
+    AddSetting(restore, *FindSetting("data"));
+  }
+
+  void AddVersion() {
+    CLI::App* version = AddCommand("version", "Show the version", [this] {
+      PrintVersion(given_.json, terminal_);
+      return int{kExitOk};
+    });
+    AddJson(version);
+  }
+
+  void AddCompletion() {
+    CLI::App* completion =
+        AddCommand("completion", "Print a script that completes commands in your shell", [this] {
+          static const std::map<std::string, Shell> shells = {
+              {"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}};
+          const auto shell = shells.find(given_.shell);
+          if (shell == shells.end()) return Refuse("completion: name bash, zsh or fish");
+          terminal_.Print(CompletionScript(shell->second, DescribeCommands()));
+          return int{kExitOk};
+        });
+    completion->add_option("shell", given_.shell, "bash, zsh or fish")->required();
+  }
+
+  LoadedConfig Load() const {
+    return LoadConfig(
+        {.flags = given_.settings, .environment = environment_, .file = given_.config_file});
+  }
+
+  // Tells what is wrong with the configuration; whether anything is.
+  bool Complain(const LoadedConfig& loaded) const {
+    for (const std::string& problem : loaded.problems) terminal_.Complain(problem);
+    return !loaded.problems.empty();
+  }
+
+  int Refuse(const std::string& message) const {
+    std::string help = "cairn --help";
+    for (const auto& [command, action] : actions_) {
+      if (command->parsed()) help = fmt::format("cairn {} --help", command->get_name());
+    }
+    terminal_.Complain(fmt::format("{}; `{}` shows what can be given", message, help));
+    return kExitUsage;
+  }
+
+  // The first word that no command or option took, as a message.
+  std::optional<std::string> FindUnknown() const {
+    const CLI::App* place = &root_;
+    for (const auto& [command, action] : actions_) {
+      if (command->parsed() && !command->remaining().empty()) place = command;
+    }
+    const std::vector<std::string> unknown = place->remaining();
+    if (unknown.empty()) return std::nullopt;
+    const auto first_option = std::ranges::find_if(
+        unknown, [](const std::string& word) { return word.starts_with('-'); });
+    const std::string word = first_option == unknown.end() ? unknown.front() : *first_option;
+    const std::string name = word.substr(0, word.find('='));
+    std::vector<std::string> known;
+    const bool is_option = word.starts_with('-');
+    if (is_option) {
+      for (const CLI::Option* option : place->get_options()) {
+        for (const std::string& flag : option->get_lnames()) known.push_back("--" + flag);
+      }
+    } else if (place == &root_) {
+      for (const auto& [command, action] : actions_) known.push_back(command->get_name());
+    }
+    const std::string_view kind = is_option ? "option" : place == &root_ ? "command" : "argument";
+    return fmt::format("unknown {} '{}'{}", kind, name, DidYouMean(name, known));
+  }
+
+  std::vector<CompletedCommand> DescribeCommands() const {
+    std::vector<CompletedCommand> commands;
+    for (const auto& [app, action] : actions_) {
+      CompletedCommand command{.name = app->get_name(), .description = app->get_description()};
+      for (const CLI::Option* option : app->get_options()) {
+        if (option->get_lnames().empty()) continue;
+        CompletedCommand::Option described{.flag = "--" + option->get_lnames().front(),
+                                           .description = option->get_description()};
+        described.takes_value = option->get_items_expected_max() > 0;
+        const std::string type = option->get_type_name();
+        if (type.find('|') != std::string::npos) described.values = CLI::detail::split(type, '|');
+        command.options.push_back(std::move(described));
+      }
+      if (command.name == "completion") command.arguments = {"bash", "zsh", "fish"};
+      commands.push_back(std::move(command));
+    }
+    return commands;
+  }
+
+  const Environment& environment_;
+  Terminal terminal_;
+  Given given_;
+  CLI::App root_{"Cairn: a durable application backend in one binary.", "cairn"};
+  std::vector<std::pair<CLI::App*, Action>> actions_;
+};
+
+}  // namespace
+
+int RunCommandLine(std::vector<std::string> args, const Environment& environment) {
+  return CommandLine(environment).Run(std::move(args));
+}
+
+}  // namespace cairn::app

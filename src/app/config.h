@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/settings.h"
+
+namespace cairn::app {
+
+using Environment = std::map<std::string, std::string>;
+
+// The environment of this process.
+Environment ProcessEnvironment();
+
+// Where settings are looked for: a flag overrides the environment, that the file, that the default.
+struct ConfigSources {
+  std::map<std::string, std::string> flags;  // by setting name, as given on the command line
+  Environment environment;  // all of it; what does not start with CAIRN_ is ignored
+  // The TOML file. Unset: the one that CAIRN_CONFIG names, or none.
+  std::optional<std::string> file;
+};
+
+// What is in force and why. With problems the values that could be read still stand in `config`, so
+// that `cairn doctor` can go on and name further problems; nothing else may use it then.
+struct LoadedConfig {
+  Config config;
+  // For each row of Settings(), where its value came from: "default", "cairn.toml:3", "CAIRN_DATA",
+  // "--data".
+  std::vector<std::string> origins;
+  // One sentence each, naming the setting, the value, what is accepted and where it stood.
+  std::vector<std::string> problems;
+};
+
+LoadedConfig LoadConfig(const ConfigSources& sources);
+
+}  // namespace cairn::app

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "app/settings.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "store/store.h"
+
+namespace cairn::app {
+
+// Opens the data directory as the settings say. `clock` outlives the store.
+Result<std::unique_ptr<store::Store>> OpenStore(const Config& config, const Clock& clock,
+                                                const Log& log);
+
+}  // namespace cairn::app

@@ -1,0 +1,205 @@
+#include "app/server.h"
+
+#include <fmt/format.h>
+#include <generated/version.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "admin/access.h"
+#include "admin/health.h"
+#include "admin/loop_latency.h"
+#include "admin/metrics.h"
+#include "admin/process_usage.h"
+#include "admin/routes.h"
+#include "app/open_store.h"
+#include "app/tls.h"
+#include "data/commands.h"
+#include "data/entry.h"
+#include "doors/connection_commands.h"
+#include "doors/instance.h"
+#include "doors/route_table.h"
+#include "net/http/server.h"
+#include "net/loop.h"
+#include "net/resp/server.h"
+#include "store/timers.h"
+
+namespace cairn::app {
+namespace {
+
+net::RespServerOptions RespOptions(const Config& config) {
+  net::RespServerOptions options;
+  options.max_clients = config.max_clients;
+  options.idle_timeout = config.idle_timeout;
+  options.limits.bulk_bytes = static_cast<int64_t>(config.limit_bulk_bytes);
+  return options;
+}
+
+net::HttpServerOptions HttpOptions(const Config& config) {
+  net::HttpServerOptions options;
+  options.max_connections = config.max_http_connections;
+  return options;
+}
+
+doors::InstanceOptions InstanceOptions(const Config& config) {
+  return {.password = config.password,
+          .pool_threads = config.pool_threads,
+          .version = std::string(kVersion)};
+}
+
+}  // namespace
+
+// The order of members is the order in which things come to life; they go in reverse.
+class Server::Impl {
+ public:
+  Impl(const Config& config, const Clock& clock, Random& random, const Log& log,
+       std::unique_ptr<store::Store> store)
+      : config_(config),
+        log_(log),
+        clock_(clock),
+        store_(std::move(store)),
+        health_(*store_),
+        instance_(InstanceOptions(config), *store_, clock, random, log),
+        timers_(*store_, clock, log),
+        loops_(config.io_threads),
+        routes_({.title = "Cairn", .version = std::string(kVersion)}),
+        resp_server_(RespOptions(config), loops_, WithCommands(), clock, log),
+        http_server_(HttpOptions(config), loops_, WithRoutes(), clock, random, log) {
+    instance_.Attach(resp_server_);
+    timers_.Register(store::kTimerKeyExpiry, expiry_);
+  }
+
+  ~Impl() {
+    latency_.reset();
+    timers_.Stop();
+    loops_.Stop();
+    // Work that began for an HTTP request hands its result to a loop, so the loops must still
+    // exist.
+    instance_.pool().Stop();
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void set_request_stop(std::function<void()> stop) { instance_.set_shutdown(std::move(stop)); }
+
+  Result<void> Start() {
+    CAIRN_ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsContext> tls, LoadTls(config_));
+    loops_.Start();
+    timers_.Start();
+    latency_ = std::make_unique<admin::LoopLatency>(loops_, clock_);
+    CAIRN_ASSIGN_OR_RETURN(
+        resp_, Listen("resp", resp_server_, config_.resp, RespSpeaksTls(config_) ? tls : nullptr));
+    CAIRN_ASSIGN_OR_RETURN(
+        http_, Listen("http", http_server_, config_.http, HttpSpeaksTls(config_) ? tls : nullptr));
+    return {};
+  }
+
+  void Drain(std::chrono::milliseconds limit) {
+    health_.SetDraining();
+    std::jthread http([&] { http_server_.Drain(limit); });
+    resp_server_.Drain(limit);
+  }
+
+  const net::Address& resp() const { return resp_; }
+  const net::Address& http() const { return http_; }
+
+ private:
+  template <typename Listener>
+  Result<net::Address> Listen(std::string_view door, Listener& listener, net::Address address,
+                              std::shared_ptr<net::TlsContext> tls) {
+    const bool encrypted = tls != nullptr;
+    CAIRN_ASSIGN_OR_RETURN(address.port, listener.Listen(address, std::move(tls)));
+    log_.Info("listening",
+              {{"door", door}, {"address", net::ToString(address)}, {"tls", encrypted}});
+    return address;
+  }
+
+  // The tables are complete before the first handler is made from them.
+  net::RespHandlerFactory WithCommands() {
+    doors::AddConnectionCommands(instance_);
+    data::AddDataCommands(instance_);
+    return instance_.HandlerFactory();
+  }
+
+  net::HttpHandlerFactory WithRoutes() {
+    admin::AddRoutes({.store = *store_,
+                      .health = health_,
+                      .clock = clock_,
+                      .pool = instance_.pool(),
+                      .data = std::filesystem::absolute(config_.data).lexically_normal().string(),
+                      .metrics = [this] { return Metrics(); }},
+                     routes_);
+    return [this](net::Loop& loop) {
+      const auto check = [this](std::string_view secret) {
+        return !instance_.needs_password() || instance_.PasswordMatches(secret);
+      };
+      return std::make_unique<admin::Guard>(
+          admin::GuardOptions{.check = check, .default_body_limit = config_.limit_http_body_bytes},
+          routes_.MakeHandler(loop));
+    };
+  }
+
+  admin::MetricsSnapshot Metrics() {
+    admin::MetricsSnapshot snapshot{
+        .version = std::string(kVersion),
+        .revision = std::string(kRevision),
+        .started = instance_.started(),
+        .ready = !health_.WhyNotReady().has_value(),
+        .writes_stopped = store_->write_failure().has_value(),
+        .durability = store_->durability(),
+        .store = store_->stats(),
+        .memory_budget_bytes = config_.memory_bytes,
+        .resp = resp_server_.stats(),
+        .http = http_server_.stats(),
+        .loops = latency_->histograms(),
+        .process = admin::CurrentUsage(),
+    };
+    const doors::CommandTable& commands = instance_.commands();
+    for (size_t i = 0; i < commands.row_count(); ++i) {
+      const doors::CallTotals totals = instance_.Totals(commands.row(i));
+      snapshot.commands.push_back({.name = commands.row(i).name,
+                                   .calls = totals.calls,
+                                   .failed = totals.failed,
+                                   .rejected = totals.rejected,
+                                   .seconds = static_cast<double>(totals.ns) / 1e9});
+    }
+    return snapshot;
+  }
+
+  const Config config_;
+  const Log log_;
+  const Clock& clock_;
+  const std::unique_ptr<store::Store> store_;
+  admin::Health health_;
+  doors::Instance instance_;
+  data::ExpiryTimers expiry_;
+  store::TimerService timers_;
+  net::LoopGroup loops_;
+  doors::RouteTable routes_;
+  net::RespServer resp_server_;
+  net::HttpServer http_server_;
+  std::unique_ptr<admin::LoopLatency> latency_;
+  net::Address resp_;
+  net::Address http_;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::Start(const Config& config, const ServerHooks& hooks,
+                                              const Clock& clock, Random& random, const Log& log) {
+  CAIRN_ASSIGN_OR_RETURN(std::unique_ptr<store::Store> store, OpenStore(config, clock, log));
+  auto impl = std::make_unique<Impl>(config, clock, random, log, std::move(store));
+  impl->set_request_stop(hooks.request_stop);
+  CAIRN_RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+net::Address Server::resp() const { return impl_->resp(); }
+net::Address Server::http() const { return impl_->http(); }
+void Server::Drain(std::chrono::milliseconds limit) { impl_->Drain(limit); }
+
+}  // namespace cairn::app

@@ -1,0 +1,321 @@
+#include "app/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <utility>
+
+#include "app/units.h"
+
+namespace cairn::app {
+namespace {
+
+// The fields that every kind of setting has; the builders below add the rest.
+struct Text {
+  std::string_view name;
+  std::string_view description;
+};
+
+Setting Row(const Text& text, Setting::Kind kind, std::string value_name, std::string accepts) {
+  Setting row;
+  row.name = text.name;
+  row.description = text.description;
+  row.kind = kind;
+  row.value_name = std::move(value_name);
+  row.accepts = std::move(accepts);
+  return row;
+}
+
+// For settings whose default is the initial value in Config.
+Setting WithDefault(Setting row) {
+  row.default_text = row.format(Config());
+  return row;
+}
+
+Setting PathSetting(const Text& text, std::string value_name, std::string Config::*member) {
+  Setting row = Row(text, Setting::Kind::kText, std::move(value_name), "a path that is not empty");
+  row.parse = [member](std::string_view value, Config& config) {
+    if (value.empty()) return false;
+    config.*member = value;
+    return true;
+  };
+  row.format = [member](const Config& config) { return config.*member; };
+  return WithDefault(std::move(row));
+}
+
+Setting SecretSetting(const Text& text, std::string Config::*member) {
+  Setting row = PathSetting(text, "SECRET", member);
+  row.accepts = "a text that is not empty";
+  row.secret = true;
+  return row;
+}
+
+Setting AddressSetting(const Text& text, net::Address Config::*member) {
+  Setting row = Row(text, Setting::Kind::kText, "HOST:PORT",
+                    "HOST:PORT with a numeric address or localhost, such as 127.0.0.1:6666");
+  row.parse = [member](std::string_view value, Config& config) {
+    const Result<net::Address> address = net::ParseAddress(value);
+    if (!address.ok()) return false;
+    config.*member = *address;
+    return true;
+  };
+  row.format = [member](const Config& config) { return net::ToString(config.*member); };
+  return WithDefault(std::move(row));
+}
+
+Setting CountSetting(const Text& text, size_t Config::*member, size_t least, size_t most) {
+  Setting row = Row(text, Setting::Kind::kNumber, "N",
+                    fmt::format("a whole number from {} to {}", least, most));
+  row.parse = [=](std::string_view value, Config& config) {
+    const std::optional<uint64_t> count = ParseWhole(value);
+    if (!count || *count < least || *count > most) return false;
+    config.*member = *count;
+    return true;
+  };
+  row.format = [member](const Config& config) { return fmt::format("{}", config.*member); };
+  return WithDefault(std::move(row));
+}
+
+Setting SizeSetting(const Text& text, uint64_t Config::*member, uint64_t least, uint64_t most) {
+  Setting row = Row(text, Setting::Kind::kNumber, "SIZE",
+                    fmt::format("a size from {} to {}", FormatSize(least), FormatSize(most)));
+  row.parse = [=](std::string_view value, Config& config) {
+    const std::optional<uint64_t> bytes = ParseSize(value);
+    if (!bytes || *bytes < least || *bytes > most) return false;
+    config.*member = *bytes;
+    return true;
+  };
+  row.format = [member](const Config& config) { return FormatSize(config.*member); };
+  return WithDefault(std::move(row));
+}
+
+Setting DurationSetting(const Text& text, std::chrono::milliseconds Config::*member,
+                        std::chrono::milliseconds least, std::chrono::milliseconds most) {
+  Setting row = Row(text, Setting::Kind::kText, "TIME",
+                    fmt::format("a time with its unit (ms, s, m, h) from {} to {}",
+                                FormatDuration(least), FormatDuration(most)));
+  row.parse = [=](std::string_view value, Config& config) {
+    const std::optional<std::chrono::milliseconds> duration = ParseDuration(value);
+    if (!duration || *duration < least || *duration > most) return false;
+    config.*member = *duration;
+    return true;
+  };
+  row.format = [member](const Config& config) { return FormatDuration(config.*member); };
+  return WithDefault(std::move(row));
+}
+
+Setting SwitchSetting(const Text& text, bool Config::*member) {
+  Setting row = Row(text, Setting::Kind::kSwitch, "", "true or false");
+  row.parse = [member](std::string_view value, Config& config) {
+    if (value != "true" && value != "false") return false;
+    config.*member = value == "true";
+    return true;
+  };
+  row.format = [member](const Config& config) { return config.*member ? "true" : "false"; };
+  return WithDefault(std::move(row));
+}
+
+template <typename Enum>
+using Choices = std::vector<std::pair<std::string, Enum>>;
+
+template <typename Enum>
+std::string ChoiceNames(const Choices<Enum>& choices, std::string_view separator) {
+  std::string names;
+  for (const auto& choice : choices) {
+    if (!names.empty()) names += separator;
+    names += choice.first;
+  }
+  return names;
+}
+
+// Value is Enum, or std::optional<Enum> where unset is a choice of its own.
+template <typename Enum, typename Value>
+Setting ChoiceSetting(const Text& text, Value Config::*member, Choices<Enum> choices) {
+  Setting row = Row(text, Setting::Kind::kText, ChoiceNames(choices, "|"),
+                    "one of " + ChoiceNames(choices, ", "));
+  row.parse = [member, choices](std::string_view value, Config& config) {
+    const auto found = std::ranges::find(choices, value, &std::pair<std::string, Enum>::first);
+    if (found == choices.end()) return false;
+    config.*member = found->second;
+    return true;
+  };
+  row.format = [member, choices](const Config& config) -> std::string {
+    for (const auto& [name, value] : choices) {
+      if (config.*member == value) return name;
+    }
+    return "";
+  };
+  return WithDefault(std::move(row));
+}
+
+Setting WithDefaultText(Setting row, std::string default_text) {
+  row.default_text = std::move(default_text);
+  return row;
+}
+
+std::vector<Setting> MakeSettings() {
+  using std::chrono::hours;
+  using std::chrono::milliseconds;
+  using store::Durability;
+  constexpr milliseconds kNever{0};
+  constexpr milliseconds kDay = hours(24);
+  return {
+      WithDefaultText(PathSetting({"data", "The data directory, made if it does not exist."}, "DIR",
+                                  &Config::data),
+                      "~/.cairn"),
+      AddressSetting({"resp", "Where the Redis protocol listens. Port 0 lets the system choose."},
+                     &Config::resp),
+      AddressSetting({"http", "Where HTTP listens. Port 0 lets the system choose."}, &Config::http),
+      ChoiceSetting<Durability>(
+          {"durability",
+           "When an acknowledged write is on disk: before it is acknowledged, within the sync "
+           "interval, or when the operating system writes it."},
+          &Config::durability,
+          {{"sync", Durability::kSync},
+           {"interval", Durability::kInterval},
+           {"os", Durability::kOs}}),
+      DurationSetting({"sync_interval", "How often the log is synced with durability interval."},
+                      &Config::sync_interval, milliseconds(1), milliseconds(60'000)),
+      WithDefaultText(SizeSetting({"memory",
+                                   "What the store's caches and write buffers may use together. "
+                                   "Connections and requests come on top."},
+                                  &Config::memory_bytes, 64ULL << 20, 4ULL << 40),
+                      "a quarter of the memory, 192MiB to 16GiB"),
+      CountSetting({"io_threads", "Event loops, each on a thread of its own."}, &Config::io_threads,
+                   1, 64),
+      CountSetting({"pool_threads", "Threads for reads that have to wait for the disk."},
+                   &Config::pool_threads, 1, 256),
+      CountSetting({"max_clients", "Redis-protocol connections served at a time."},
+                   &Config::max_clients, 1, 1'000'000),
+      CountSetting({"max_http_connections", "HTTP connections served at a time."},
+                   &Config::max_http_connections, 1, 1'000'000),
+      DurationSetting({"idle_timeout",
+                       "Redis-protocol clients that are silent for this long are closed; 0 never."},
+                      &Config::idle_timeout, kNever, kDay),
+      DurationSetting({"drain_timeout",
+                       "How long a stopping server waits for running requests and unsent replies."},
+                      &Config::drain_timeout, kNever, hours(1)),
+      SecretSetting({"password",
+                     "What clients must present: AUTH in the Redis protocol, a bearer token or "
+                     "X-API-Key in HTTP. Every user of the machine can see a command line: prefer "
+                     "password_file."},
+                    &Config::password),
+      PathSetting({"password_file", "A file whose first line is the password."}, "FILE",
+                  &Config::password_file),
+      SwitchSetting({"insecure",
+                     "Allow an address that other machines can reach although no password is set."},
+                    &Config::insecure),
+      SizeSetting({"limits.bulk", "The largest argument of a Redis-protocol request."},
+                  &Config::limit_bulk_bytes, 1ULL << 20, 512ULL << 20),
+      SizeSetting(
+          {"limits.http_body",
+           "The largest body of an HTTP request, where the route names no limit of its own."},
+          &Config::limit_http_body_bytes, 1ULL << 10, 1ULL << 30),
+      PathSetting({"tls.cert", "Certificate (PEM, with its chain); with tls.key it turns TLS on."},
+                  "FILE", &Config::tls_cert),
+      PathSetting({"tls.key", "Private key of the certificate (PEM, not encrypted)."}, "FILE",
+                  &Config::tls_key),
+      PathSetting(
+          {"tls.client_ca",
+           "Certificate authorities (PEM): clients must then present a certificate of one."},
+          "FILE", &Config::tls_client_ca),
+      ChoiceSetting<TlsDoors>(
+          {"tls.doors", "Which listeners speak TLS once a certificate is set."}, &Config::tls_doors,
+          {{"both", TlsDoors::kBoth}, {"resp", TlsDoors::kResp}, {"http", TlsDoors::kHttp}}),
+      ChoiceSetting<LogLevel>({"log.level", "The least severe messages that are logged."},
+                              &Config::log_level,
+                              {{"debug", LogLevel::kDebug},
+                               {"info", LogLevel::kInfo},
+                               {"warn", LogLevel::kWarn},
+                               {"error", LogLevel::kError}}),
+      WithDefaultText(
+          ChoiceSetting<LogFormat>(
+              {"log.format", "Log lines for people or one JSON object per line."},
+              &Config::log_format, {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}),
+          "text on a terminal, else json"),
+  };
+}
+
+// The setting's name with every separator as `separator`, in the given case.
+std::string Spell(std::string_view name, char separator, int (*change_case)(int)) {
+  std::string spelled;
+  for (const char c : name) {
+    const bool is_separator = c == '.' || c == '_';
+    spelled +=
+        is_separator ? separator : static_cast<char>(change_case(static_cast<unsigned char>(c)));
+  }
+  return spelled;
+}
+
+// How many letters have to be inserted, removed or replaced to turn one word into the other.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string Setting::flag() const { return "--" + Spell(name, '-', std::tolower); }
+
+std::string Setting::environment() const { return "CAIRN_" + Spell(name, '_', std::toupper); }
+
+const std::vector<Setting>& Settings() {
+  static const std::vector<Setting> settings = MakeSettings();
+  return settings;
+}
+
+const Setting* FindSetting(std::string_view name) {
+  const auto found = std::ranges::find(Settings(), name, &Setting::name);
+  return found == Settings().end() ? nullptr : &*found;
+}
+
+std::string SettingsMarkdown() {
+  std::string table =
+      "| setting | command line | environment | default | what it does |\n|---|---|---|---|---|\n";
+  for (const Setting& setting : Settings()) {
+    const std::string value =
+        setting.value_name.empty() ? "" : fmt::format(" {}", setting.value_name);
+    std::string flag = setting.flag() + value;
+    for (size_t at = flag.find('|'); at != std::string::npos; at = flag.find('|', at + 2)) {
+      flag.insert(at, "\\");  // a bare one would end the table's cell
+    }
+    table += fmt::format(
+        "| `{}` | `{}` | `{}` | {} | {} |\n", setting.name, flag, setting.environment(),
+        setting.default_text.empty() ? "none" : setting.default_text, setting.description);
+  }
+  return table;
+}
+
+std::optional<std::string> Nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates) {
+  // A third of the letters may be wrong; beyond that a suggestion is a guess.
+  size_t best = std::max<size_t>(2, word.size() / 3) + 1;
+  std::optional<std::string> nearest;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = EditDistance(word, candidate);
+    if (distance < best && distance < candidate.size()) {
+      best = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::optional<std::string> nearest = Nearest(word, candidates);
+  return nearest ? fmt::format(" (did you mean '{}'?)", *nearest) : "";
+}
+
+}  // namespace cairn::app

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "net/address.h"
+#include "store/store.h"
+
+namespace cairn::app {
+
+// Which front doors speak TLS once a certificate is configured.
+enum class TlsDoors { kBoth, kResp, kHttp };
+
+// Everything an operator can choose. The initial values are the defaults; those that depend on the
+// machine (data, memory) are filled in by LoadConfig.
+struct Config {
+  std::string data;
+  net::Address resp{"127.0.0.1", 6666};
+  net::Address http{"127.0.0.1", 8080};
+
+  store::Durability durability = store::Durability::kSync;
+  std::chrono::milliseconds sync_interval{1000};
+  uint64_t memory_bytes = 0;
+
+  size_t io_threads = 1;
+  size_t pool_threads = 8;
+  size_t max_clients = 10'000;
+  size_t max_http_connections = 4'000;
+  std::chrono::milliseconds idle_timeout{0};
+  std::chrono::milliseconds drain_timeout{10'000};
+  uint64_t limit_bulk_bytes = 512ULL << 20;
+  uint64_t limit_http_body_bytes = 1ULL << 20;
+
+  std::string password;  // LoadConfig puts the content of password_file here
+  std::string password_file;
+  bool insecure = false;
+
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  TlsDoors tls_doors = TlsDoors::kBoth;
+
+  LogLevel log_level = LogLevel::kInfo;
+  std::optional<LogFormat> log_format;  // unset: text on a terminal, else JSON
+};
+
+// One row of the settings table. One name gives the other two: `tls.cert` in the file is
+// CAIRN_TLS_CERT in the environment and --tls-cert on the command line.
+struct Setting {
+  // How the value may stand in a TOML file. Elsewhere every value is text.
+  enum class Kind {
+    kText,    // a string
+    kNumber,  // an integer, or a string with a unit
+    kSwitch,  // true or false; on the command line a flag without a value
+  };
+
+  std::string name;
+  Kind kind = Kind::kText;
+  std::string value_name;  // in the help: "HOST:PORT"
+  std::string accepts;     // after "expected": "an address such as 127.0.0.1:6666"
+  std::string default_text;
+  std::string description;
+  bool secret = false;  // never printed
+
+  // Puts the value into the config, or returns false and leaves the config alone.
+  std::function<bool(std::string_view text, Config& config)> parse;
+  // The value as parse would accept it; empty where it is not set.
+  std::function<std::string(const Config& config)> format;
+
+  std::string flag() const;         // "--tls-cert"
+  std::string environment() const;  // "CAIRN_TLS_CERT"
+};
+
+// All settings, in the order in which they are documented. A constant.
+const std::vector<Setting>& Settings();
+
+const Setting* FindSetting(std::string_view name);
+
+// The table as docs/operations.md shows it.
+std::string SettingsMarkdown();
+
+// The candidate that `word` most likely meant, nullopt when none is near.
+std::optional<std::string> Nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates);
+
+// " (did you mean 'resp'?)", or nothing.
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace cairn::app

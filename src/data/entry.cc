@@ -1,0 +1,124 @@
+#include "data/entry.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace cairn::data {
+namespace {
+
+// When the timer of an expiry is due; none if that is further off than a Timestamp reaches, some
+// 292,000 years.
+std::optional<Timestamp> TimerDue(std::optional<int64_t> expire_ms) {
+  constexpr int64_t kLastMs = std::numeric_limits<int64_t>::max() / 1000;
+  if (!expire_ms || *expire_ms > kLastMs) return std::nullopt;
+  return Timestamp::FromMillis(*expire_ms);
+}
+
+bool HasPassed(std::optional<int64_t> expire_ms, Timestamp now) {
+  return expire_ms && *expire_ms <= now.millis();
+}
+
+Error Unreadable(BytesView stored_key) {
+  return {ErrorCode::kCorruption,
+          fmt::format("the record under {} cannot be read", Printable(stored_key))};
+}
+
+}  // namespace
+
+Result<Entry> Entry::Load(store::Transaction& transaction, uint8_t db, BytesView key) {
+  Entry entry(transaction, EncodeRecordKey({db, key}));
+  CAIRN_ASSIGN_OR_RETURN(std::optional<Bytes> value, transaction.Get(entry.store_key()));
+  if (!value) return entry;
+  const std::optional<Record> record = DecodeRecord(*value);
+  if (!record) return Unreadable(entry.key_);
+  entry.stored_ = true;
+  entry.live_ = !HasPassed(record->expire_ms, transaction.now());
+  entry.record_type_ = record->type;
+  entry.version_ = record->version;
+  entry.expire_ms_ = record->expire_ms;
+  entry.payload_at_ = value->size() - record->payload.size();
+  entry.value_ = *std::move(value);
+  return entry;
+}
+
+void Entry::CountKeys(int64_t delta) {
+  transaction_->Add({store::Space::kData, EncodeKeyCounter(db())}, delta);
+}
+
+void Entry::ChangeTimer(std::optional<int64_t> expire_ms) {
+  if (expire_ms == expire_ms_) return;
+  const BytesView owner = TimerOwner(key_);
+  if (const auto due = TimerDue(expire_ms_)) {
+    transaction_->CancelTimer(*due, store::kTimerKeyExpiry, owner);
+  }
+  if (const auto due = TimerDue(expire_ms)) {
+    transaction_->SetTimer(*due, store::kTimerKeyExpiry, owner, {});
+  }
+  const int64_t delta = (expire_ms ? 1 : 0) - (expire_ms_ ? 1 : 0);
+  if (delta != 0) transaction_->Add({store::Space::kData, EncodeExpiringCounter(db())}, delta);
+}
+
+void Entry::Put(const NewValue& value) {
+  if (HasPassed(value.expire_ms, transaction_->now())) {
+    if (stored_) Remove();
+    return;
+  }
+  ChangeTimer(value.expire_ms);
+  if (!stored_) CountKeys(1);
+  transaction_->Put(store_key(), EncodeRecord({.type = value.type,
+                                               .version = transaction_->stamp(),
+                                               .expire_ms = value.expire_ms,
+                                               .payload = value.payload}));
+}
+
+void Entry::SetExpiry(std::optional<int64_t> expire_ms) {
+  Put({.type = record_type_, .payload = payload(), .expire_ms = expire_ms});
+}
+
+void Entry::Remove() {
+  ChangeTimer(std::nullopt);
+  CountKeys(-1);
+  transaction_->Delete(store_key());
+}
+
+bool IsLive(const Record& record, Timestamp now) { return !HasPassed(record.expire_ms, now); }
+
+Result<void> ScanRecords(store::Transaction& transaction, const store::Range& range,
+                         RecordVisitor visit) {
+  std::optional<Error> error;
+  const auto visit_row = [&](BytesView key, BytesView value) {
+    const std::optional<RecordKey> record_key = DecodeRecordKey(key);
+    const std::optional<Record> record = DecodeRecord(value);
+    if (!record_key || !record) {
+      error = Unreadable(key);
+      return false;
+    }
+    return !IsLive(*record, transaction.now()) || visit(*record_key, *record);
+  };
+  CAIRN_RETURN_IF_ERROR(transaction.Scan(range, {}, visit_row));
+  if (error) return *error;
+  return {};
+}
+
+void ExpiryTimers::AddScopes(const store::Timer& timer, store::Scopes& scopes) const {
+  const std::optional<RecordKey> key = DecodeTimerOwner(timer.owner);
+  Bytes scratch;
+  if (key) doors::AddKeyScope(key->db, key->user_key, scopes, scratch);
+}
+
+Result<void> ExpiryTimers::Fire(store::Transaction& transaction, const store::Timer& timer) {
+  const std::optional<RecordKey> key = DecodeTimerOwner(timer.owner);
+  if (!key) return Error{ErrorCode::kCorruption, "a key expiry timer without a key"};
+  CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, key->db, key->user_key));
+  // FLUSHDB leaves timers behind, so the key may be gone, or be another one by now.
+  if (entry.expire_ms() == timer.due.millis()) entry.Remove();
+  return {};
+}
+
+Result<uint64_t> ReadVersion(store::Transaction& transaction, uint8_t db, BytesView key) {
+  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(transaction, db, key));
+  return entry.version();
+}
+
+}  // namespace cairn::data

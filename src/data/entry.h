@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/result.h"
+#include "data/keys.h"
+#include "doors/command.h"
+#include "store/timers.h"
+#include "store/transaction.h"
+
+namespace cairn::data {
+
+inline constexpr std::string_view kWrongType =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
+
+// One key of one database, as a transaction found it, and the way to change it. Whatever goes along
+// with a record (its timer, the counters of its database, its version) is kept here and nowhere
+// else.
+//
+//   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, key));
+//   if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
+//   entry.Put({.type = ValueType::kString, .payload = value});
+//
+// A key whose time is up counts as missing, although its record may still be there. Lives inside the
+// transaction's body. It shows what was loaded; after a change it is spent: load again to go on.
+class Entry {
+ public:
+  static Result<Entry> Load(store::Transaction& transaction, uint8_t db, BytesView key);
+  static Result<Entry> Load(doors::CommandContext& context, BytesView key) {
+    return Load(context.transaction, context.db(), key);
+  }
+
+  bool exists() const { return live_; }
+  bool Is(ValueType type) const { return live_ && record_type_ == type; }
+  bool IsMissingOr(ValueType type) const { return !live_ || record_type_ == type; }
+
+  // Of a key that exists.
+  ValueType type() const { return record_type_; }
+  BytesView payload() const { return BytesView(value_).substr(payload_at_); }
+  std::optional<int64_t> expire_ms() const { return expire_ms_; }
+  // 0 for a key that does not exist.
+  uint64_t version() const { return live_ ? version_ : 0; }
+  size_t stored_bytes() const { return key_.size() + value_.size(); }
+
+  struct NewValue {
+    ValueType type = ValueType::kString;
+    BytesView payload;
+    std::optional<int64_t> expire_ms = {};
+  };
+  // Creates or replaces. An expire_ms that has passed leaves no key.
+  void Put(const NewValue& value);
+  // Of a key that exists: changes nothing else.
+  void SetExpiry(std::optional<int64_t> expire_ms);
+  // Of a key that exists.
+  void Remove();
+
+ private:
+  Entry(store::Transaction& transaction, Bytes key) : transaction_(&transaction), key_(std::move(key)) {}
+
+  uint8_t db() const { return static_cast<uint8_t>(key_[1]); }
+  store::Key store_key() const { return {store::Space::kData, key_}; }
+  void CountKeys(int64_t delta);
+  void ChangeTimer(std::optional<int64_t> expire_ms);
+
+  store::Transaction* transaction_;
+  Bytes key_;    // encoded
+  Bytes value_;  // encoded; empty if there is no record
+  bool stored_ = false;  // there is a record, live or not
+  bool live_ = false;
+  ValueType record_type_ = ValueType::kString;
+  uint64_t version_ = 0;
+  std::optional<int64_t> expire_ms_;
+  size_t payload_at_ = 0;
+};
+
+// Whether the record's key exists at `now`.
+bool IsLive(const Record& record, Timestamp now);
+
+// Visits the records of a range (RecordRange or a part of it) whose keys exist, in order. Returns
+// whether to go on.
+using RecordVisitor = FunctionRef<bool(const RecordKey& key, const Record& record)>;
+Result<void> ScanRecords(store::Transaction& transaction, const store::Range& range,
+                         RecordVisitor visit);
+
+// Removes keys whose time is up.
+class ExpiryTimers final : public store::TimerHandler {
+ public:
+  void AddScopes(const store::Timer& timer, store::Scopes& scopes) const override;
+  Result<void> Fire(store::Transaction& transaction, const store::Timer& timer) override;
+};
+
+// The version of a key as WATCH compares it.
+Result<uint64_t> ReadVersion(store::Transaction& transaction, uint8_t db, BytesView key);
+
+}  // namespace cairn::data

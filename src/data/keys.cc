@@ -1,0 +1,82 @@
+#include "data/keys.h"
+
+namespace cairn::data {
+namespace {
+
+enum Family : char { kRecord = 1, kElement = 2, kKeyCounter = 3, kExpiringCounter = 4 };
+
+constexpr uint8_t kHasExpiry = 0x80;
+
+Bytes FamilyKey(Family family, uint8_t db) { return {family, static_cast<char>(db)}; }
+
+bool IsValueType(uint8_t type) {
+  return type >= static_cast<uint8_t>(ValueType::kString) &&
+         type <= static_cast<uint8_t>(ValueType::kJson);
+}
+
+}  // namespace
+
+Bytes EncodeRecordKey(RecordKey key) {
+  Bytes bytes;
+  bytes.reserve(2 + key.user_key.size());
+  bytes += kRecord;
+  bytes += static_cast<char>(key.db);
+  bytes += key.user_key;
+  return bytes;
+}
+
+std::optional<RecordKey> DecodeRecordKey(BytesView bytes) {
+  if (!bytes.starts_with(kRecord)) return std::nullopt;
+  return DecodeTimerOwner(TimerOwner(bytes));
+}
+
+store::Range RecordRange(uint8_t db, BytesView prefix) {
+  return store::Range::Prefix(store::Space::kData, EncodeRecordKey({db, prefix}));
+}
+
+store::Range ElementRange(uint8_t db) {
+  return store::Range::Prefix(store::Space::kData, FamilyKey(kElement, db));
+}
+
+BytesView TimerOwner(BytesView record_key) { return record_key.substr(1); }
+
+std::optional<RecordKey> DecodeTimerOwner(BytesView owner) {
+  BytesReader reader(owner);
+  RecordKey key;
+  key.db = reader.Byte();
+  key.user_key = reader.Rest();
+  if (!reader.ok()) return std::nullopt;
+  return key;
+}
+
+Bytes EncodeKeyCounter(uint8_t db) { return FamilyKey(kKeyCounter, db); }
+Bytes EncodeExpiringCounter(uint8_t db) { return FamilyKey(kExpiringCounter, db); }
+
+int64_t DecodeCounter(const std::optional<Bytes>& value) {
+  return value ? static_cast<int64_t>(BytesReader(*value).Big64()) : 0;
+}
+
+Bytes EncodeRecord(const Record& record) {
+  Bytes bytes;
+  bytes.reserve(17 + record.payload.size());
+  const auto type = static_cast<uint8_t>(record.type);
+  bytes += static_cast<char>(record.expire_ms ? type | kHasExpiry : type);
+  AppendBig64(bytes, record.version);
+  if (record.expire_ms) AppendBig64(bytes, static_cast<uint64_t>(*record.expire_ms));
+  bytes += record.payload;
+  return bytes;
+}
+
+std::optional<Record> DecodeRecord(BytesView bytes) {
+  BytesReader reader(bytes);
+  const uint8_t type = reader.Byte();
+  Record record;
+  record.type = static_cast<ValueType>(type & ~kHasExpiry);
+  record.version = reader.Big64();
+  if ((type & kHasExpiry) != 0) record.expire_ms = static_cast<int64_t>(reader.Big64());
+  record.payload = reader.Rest();
+  if (!reader.ok() || !IsValueType(static_cast<uint8_t>(record.type))) return std::nullopt;
+  return record;
+}
+
+}  // namespace cairn::data

@@ -1,0 +1,259 @@
+#include <cerrno>
+#include <cctype>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/commands.h"
+#include "data/entry.h"
+#include "data/keys.h"
+#include "data/limits.h"
+#include "data/random_key.h"
+#include "data/scan_cursors.h"
+#include "data/value_info.h"
+#include "doors/arg_parser.h"
+#include "doors/command.h"
+#include "doors/glob.h"
+#include "doors/limits.h"
+
+// The commands that see a whole database. They lock nothing, and their replies wait for the newest
+// commit there is, since they may show any.
+namespace cairn::data {
+namespace {
+
+using doors::ArgParser;
+using doors::Command;
+using doors::CommandContext;
+
+// --- KEYS ---------------------------------------------------------------------------------------
+
+Result<void> Keys(CommandContext& context) {
+  const std::string_view pattern = context.args[1];
+  const store::Range range = RecordRange(context.db(), doors::GlobLiteralPrefix(pattern));
+  std::string elements;
+  net::RespWriter writer(elements, context.caller.protocol);
+  size_t count = 0;
+  const auto visit = [&](const RecordKey& key, const Record&) {
+    if (doors::GlobMatch(pattern, key.user_key)) {
+      writer.Bulk(key.user_key);
+      ++count;
+    }
+    return true;
+  };
+  CAIRN_RETURN_IF_ERROR(ScanRecords(context.transaction, range, visit));
+  context.reply.ArrayHeader(count);
+  context.reply.out().append(elements);
+  return {};
+}
+
+// --- SCAN ---------------------------------------------------------------------------------------
+
+struct ScanOptions {
+  std::string_view pattern = "*";
+  int64_t count = 10;
+  std::optional<std::string_view> type;
+};
+
+ScanOptions ParseScanOptions(ArgParser& parser) {
+  ScanOptions options;
+  while (parser.HasNext()) {
+    const bool has_value = parser.remaining() > 1;
+    if (has_value && parser.Keyword("MATCH")) {
+      options.pattern = parser.Next();
+    } else if (has_value && parser.Keyword("COUNT")) {
+      options.count = parser.Integer();
+      if (options.count < 1) parser.Fail(doors::kSyntaxError);
+    } else if (has_value && parser.Keyword("TYPE")) {
+      options.type = parser.Next();
+    } else {
+      parser.Fail(doors::kSyntaxError);
+    }
+  }
+  return options;
+}
+
+// As C's strtoul reads it, sign included, which is what Redis goes by.
+std::optional<uint64_t> ParseCursor(std::string_view text) {
+  if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) {
+    return std::nullopt;
+  }
+  const std::string terminated(text);
+  char* end = nullptr;
+  errno = 0;
+  const uint64_t cursor = std::strtoull(terminated.c_str(), &end, 10);
+  if (errno == ERANGE || end != terminated.c_str() + terminated.size()) return std::nullopt;
+  return cursor;
+}
+
+// The part of the range that a scan has not been through.
+store::Range RangeFrom(store::Range range, uint8_t db, const std::optional<Bytes>& next_key) {
+  if (next_key) range.begin = std::max(range.begin, EncodeRecordKey({db, *next_key}));
+  return range;
+}
+
+Result<void> Scan(CommandContext& context, ScanCursors& cursors) {
+  const std::optional<uint64_t> cursor = ParseCursor(context.args[1]);
+  if (!cursor) return context.Fail("ERR invalid cursor");
+  ArgParser parser(context.args, 2);
+  const ScanOptions options = ParseScanOptions(parser);
+  if (!parser.Finish()) return context.Fail(parser.error());
+
+  const uint8_t db = context.db();
+  const store::Range range =
+      RangeFrom(RecordRange(db, doors::GlobLiteralPrefix(options.pattern)), db,
+                *cursor == 0 ? std::nullopt : cursors.Find(*cursor, db));
+  std::vector<Bytes> found;
+  std::optional<Bytes> next_key;
+  int64_t visited = 0;
+  const auto visit = [&](const RecordKey& key, const Record& record) {
+    if (visited++ == options.count) {
+      next_key = key.user_key;
+      return false;
+    }
+    if ((!options.type || doors::EqualsIgnoreCase(*options.type, TypeName(record.type))) &&
+        doors::GlobMatch(options.pattern, key.user_key)) {
+      found.emplace_back(key.user_key);
+    }
+    return true;
+  };
+  if (!range.empty()) CAIRN_RETURN_IF_ERROR(ScanRecords(context.transaction, range, visit));
+
+  // A body that runs again leaves a cursor behind that nobody knows; it is forgotten in time.
+  const uint64_t next_cursor = next_key ? cursors.Save(db, *next_key) : 0;
+  context.reply.ArrayHeader(2);
+  context.reply.Bulk(fmt::to_string(next_cursor));
+  context.reply.ArrayHeader(found.size());
+  for (const Bytes& key : found) context.reply.Bulk(key);
+  return {};
+}
+
+// --- DBSIZE, RANDOMKEY, FLUSHDB, FLUSHALL -------------------------------------------------------
+
+Result<void> DbSize(CommandContext& context) {
+  const Bytes counter = EncodeKeyCounter(context.db());
+  CAIRN_ASSIGN_OR_RETURN(const auto count,
+                         context.transaction.Get({store::Space::kData, counter}));
+  context.reply.Integer(DecodeCounter(count));
+  return {};
+}
+
+Result<void> RandomKey(CommandContext& context, Random& random) {
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> key,
+                         PickRandomKey(context.transaction, context.db(), random));
+  if (key) {
+    context.reply.Bulk(*key);
+  } else {
+    context.reply.Null();
+  }
+  return {};
+}
+
+Result<void> SetCounterToZero(store::Transaction& transaction, const Bytes& counter) {
+  const store::Key key{store::Space::kData, counter};
+  CAIRN_ASSIGN_OR_RETURN(const auto value, transaction.Get(key));
+  const int64_t count = DecodeCounter(value);
+  if (count != 0) transaction.Add(key, -count);
+  return {};
+}
+
+// The timers of the keys stay behind; they fire in their time and find nothing to do.
+Result<void> ClearDatabase(store::Transaction& transaction, uint8_t db) {
+  CAIRN_RETURN_IF_ERROR(SetCounterToZero(transaction, EncodeKeyCounter(db)));
+  CAIRN_RETURN_IF_ERROR(SetCounterToZero(transaction, EncodeExpiringCounter(db)));
+  transaction.DeleteRange(RecordRange(db));
+  transaction.DeleteRange(ElementRange(db));
+  return {};
+}
+
+Result<void> Flush(CommandContext& context, uint8_t first_db, uint8_t last_db) {
+  ArgParser parser(context.args);
+  // Removing a range costs the same however many keys it has, so both words mean the same.
+  if (!parser.Keyword("ASYNC")) parser.Keyword("SYNC");
+  if (!parser.Finish()) return context.Fail(parser.error());
+  for (int db = first_db; db <= last_db; ++db) {
+    CAIRN_RETURN_IF_ERROR(ClearDatabase(context.transaction, static_cast<uint8_t>(db)));
+  }
+  context.reply.Ok();
+  return {};
+}
+
+Result<void> FlushDb(CommandContext& context) {
+  return Flush(context, context.db(), context.db());
+}
+
+Result<void> FlushAll(CommandContext& context) {
+  return Flush(context, 0, doors::kDatabases - 1);
+}
+
+}  // namespace
+
+void AddScanCommands(doors::Instance& instance) {
+  struct Row {
+    std::string_view name;
+    int arity;
+    uint32_t flags;
+    std::string_view group;
+    std::string_view since;
+    std::string_view complexity;
+    std::string_view summary;
+    std::string_view syntax;
+    doors::RunHandler run;
+    std::vector<std::string_view> tips;
+  };
+  using doors::kFast;
+  using doors::kReadOnly;
+  using doors::kWrite;
+  auto cursors =
+      std::make_shared<ScanCursors>(instance.random(), kMaxScanCursors, kMaxScanCursorBytes);
+  Random& random = instance.random();
+  const std::vector<std::string_view> flush = {"request_policy:all_shards",
+                                               "response_policy:all_succeeded"};
+  const Row kRows[] = {
+      {"keys", 2, kReadOnly, "generic", "1.0.0", "O(N) for N keys under the pattern's prefix",
+       "Lists the keys that match a pattern.", "pattern:pattern", Keys,
+       {"request_policy:all_shards", "nondeterministic_output_order"}},
+      {"scan", -2, kReadOnly, "generic", "2.8.0", "O(N) for N keys visited",
+       "Lists keys a few at a time.",
+       "cursor:integer [MATCH pattern:pattern] [COUNT count:integer] [TYPE type]",
+       [cursors](CommandContext& context) { return Scan(context, *cursors); },
+       {"nondeterministic_output", "request_policy:special"}},
+      {"randomkey", 1, kReadOnly, "generic", "1.0.0", "O(L) for a key of L bytes",
+       "Returns some key.", "",
+       [&random](CommandContext& context) { return RandomKey(context, random); },
+       {"request_policy:all_shards", "nondeterministic_output"}},
+      {"dbsize", 1, kReadOnly | kFast, "server", "1.0.0", "O(1)",
+       "Tells how many keys the database has.", "", DbSize,
+       {"request_policy:all_shards", "response_policy:agg_sum"}},
+      {"flushdb", -1, kWrite, "server", "1.0.0", "O(1)", "Removes all keys of the database.",
+       "[ASYNC | SYNC]", FlushDb, flush},
+      {"flushall", -1, kWrite, "server", "1.0.0", "O(1)", "Removes all keys of all databases.",
+       "[ASYNC | SYNC]", FlushAll, flush},
+  };
+  for (const Row& row : kRows) {
+    const bool dangerous = row.name == "keys" || row.flags == kWrite;
+    instance.commands().Add(
+        Command{.name = row.name,
+                .arity = row.arity,
+                .flags = row.flags,
+                .categories = doors::kCategoryKeyspace |
+                              (dangerous ? doors::kCategoryDangerous : 0U),
+                .scopes = doors::ScopeRule::kEverything,
+                .long_running = row.name == "keys",
+                .group = row.group,
+                .since = row.since,
+                .complexity = row.complexity,
+                .summary = row.summary,
+                .syntax = row.syntax,
+                .tips = row.tips,
+                .run = row.run});
+  }
+}
+
+}  // namespace cairn::data

@@ -1,0 +1,365 @@
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "data/commands.h"
+#include "data/entry.h"
+#include "data/info.h"
+#include "data/limits.h"
+#include "doors/arg_parser.h"
+#include "doors/command.h"
+#include "doors/connection_commands.h"
+#include "doors/dispatcher.h"
+#include "doors/instance.h"
+#include "doors/limits.h"
+#include "doors/settings.h"
+
+namespace cairn::data {
+namespace {
+
+using doors::ArgParser;
+using doors::Command;
+using doors::CommandContext;
+using doors::ConnectionContext;
+using doors::Instance;
+
+// --- CONFIG -------------------------------------------------------------------------------------
+
+void ConfigGet(ConnectionContext& context) {
+  const auto values = context.dispatcher.instance().settings().Find(context.args.subspan(2));
+  context.reply.MapHeader(values.size());
+  for (const auto& [name, value] : values) {
+    context.reply.Bulk(name);
+    context.reply.Bulk(value);
+  }
+}
+
+void ConfigSet(ConnectionContext& context) {
+  if (context.args.size() % 2 != 0) return context.Fail(doors::WrongArity(context.command.name));
+  std::vector<std::pair<std::string_view, std::string_view>> values;
+  for (size_t i = 2; i < context.args.size(); i += 2) {
+    values.emplace_back(context.args[i], context.args[i + 1]);
+  }
+  const Result<void> applied = context.dispatcher.instance().settings().Set(values);
+  if (!applied.ok()) return context.Fail(applied.error().message);
+  context.reply.Ok();
+}
+
+void ConfigResetStat(ConnectionContext& context) {
+  context.dispatcher.instance().ResetStatistics();
+  context.reply.Ok();
+}
+
+// What Redis clients and tools ask for and Cairn has no choice about.
+void AddFixedSettings(Instance& instance) {
+  const std::string_view fsync = [&] {
+    switch (instance.store().durability()) {
+      case store::Durability::kSync:
+        return "always";
+      case store::Durability::kInterval:
+        return "everysec";
+      case store::Durability::kOs:
+        return "no";
+    }
+    return "no";
+  }();
+  const std::pair<std::string_view, std::string> kFixed[] = {
+      {"appendonly", "yes"},
+      {"appendfsync", std::string(fsync)},
+      {"save", ""},
+      {"databases", fmt::to_string(doors::kDatabases)},
+      {"maxmemory", "0"},
+      {"maxmemory-policy", "noeviction"},
+      {"proto-max-bulk-len", fmt::to_string(kMaxStringBytes)},
+      {"cluster-enabled", "no"},
+      {"notify-keyspace-events", ""},
+      {"latency-monitor-threshold", "0"},
+      {"lazyfree-lazy-user-del", "yes"},
+      {"lazyfree-lazy-user-flush", "yes"},
+      {"replica-read-only", "yes"},
+      {"io-threads", "1"},
+      {"hz", "10"},
+  };
+  for (const auto& [name, value] : kFixed) {
+    instance.settings().Add(doors::Setting::Fixed(std::string(name), value));
+  }
+}
+
+// --- SLOWLOG ------------------------------------------------------------------------------------
+
+void SlowLogGet(ConnectionContext& context) {
+  constexpr std::string_view kBadCount = "ERR count should be greater than or equal to -1";
+  int64_t count = 10;
+  if (context.args.size() > 3) return context.Fail(doors::WrongArity(context.command.name));
+  if (context.args.size() == 3) {
+    const std::optional<int64_t> given = doors::ParseInteger(context.args[2]);
+    if (!given || *given < -1) return context.Fail(kBadCount);
+    count = *given;
+  }
+  const auto entries = context.dispatcher.instance().slow_log().Newest(
+      count < 0 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(count));
+  context.reply.ArrayHeader(entries.size());
+  for (const doors::SlowLog::Entry& entry : entries) {
+    context.reply.ArrayHeader(6);
+    context.reply.Integer(static_cast<int64_t>(entry.id));
+    context.reply.Integer(entry.time.us / 1'000'000);
+    context.reply.Integer(static_cast<int64_t>(entry.duration_us));
+    context.reply.ArrayHeader(entry.args.size());
+    for (const std::string& arg : entry.args) context.reply.Bulk(arg);
+    context.reply.Bulk(entry.peer);
+    context.reply.Bulk(entry.client_name);
+  }
+}
+
+void SlowLogLen(ConnectionContext& context) {
+  context.reply.Integer(static_cast<int64_t>(context.dispatcher.instance().slow_log().size()));
+}
+
+void SlowLogReset(ConnectionContext& context) {
+  context.dispatcher.instance().slow_log().Clear();
+  context.reply.Ok();
+}
+
+// --- LATENCY: no events are monitored ------------------------------------------------------------
+
+void LatencyNone(ConnectionContext& context) { context.reply.ArrayHeader(0); }
+void LatencyReset(ConnectionContext& context) { context.reply.Integer(0); }
+void LatencyHistogram(ConnectionContext& context) { context.reply.MapHeader(0); }
+
+void LatencyDoctor(ConnectionContext& context) {
+  context.reply.Verbatim("txt",
+                         "Cairn does not monitor latency events. SLOWLOG GET lists slow commands, "
+                         "INFO commandstats how long commands take.\n");
+}
+
+// --- MEMORY -------------------------------------------------------------------------------------
+
+Result<void> MemoryUsage(CommandContext& context) {
+  ArgParser parser(context.args, 3);
+  while (parser.HasNext()) {
+    if (parser.remaining() < 2 || !parser.Keyword("SAMPLES")) {
+      parser.Fail(doors::kSyntaxError);
+      break;
+    }
+    if (parser.Integer() < 0) parser.Fail(doors::kSyntaxError);
+  }
+  if (!parser.Finish()) return context.Fail(parser.error());
+  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
+  if (entry.exists()) {
+    context.reply.Integer(static_cast<int64_t>(entry.stored_bytes()));
+  } else {
+    context.reply.Null();
+  }
+  return {};
+}
+
+// --- Saving, replication, time, the end ----------------------------------------------------------
+
+// SAVE looks at everything, so that its reply waits until everything is durable; BGSAVE need not.
+Result<void> Save(CommandContext& context) {
+  context.reply.Ok();
+  return {};
+}
+
+void BgSave(ConnectionContext& context) {
+  ArgParser parser(context.args);
+  parser.Keyword("SCHEDULE");
+  if (!parser.Finish()) return context.Fail(parser.error());
+  context.reply.Simple("Background saving started");
+}
+
+void LastSave(ConnectionContext& context) {
+  context.reply.Integer(context.dispatcher.instance().clock().Now().us / 1'000'000);
+}
+
+void Role(ConnectionContext& context) {
+  context.reply.ArrayHeader(3);
+  context.reply.Bulk("master");
+  context.reply.Integer(0);
+  context.reply.ArrayHeader(0);
+}
+
+// There are no replicas to wait for.
+void Wait(ConnectionContext& context) {
+  ArgParser parser(context.args);
+  parser.Integer();
+  const int64_t timeout_ms = parser.Integer("ERR timeout is not an integer or out of range");
+  if (parser.ok() && timeout_ms < 0) parser.Fail("ERR timeout is negative");
+  if (!parser.ok()) return context.Fail(parser.error());
+  context.reply.Integer(0);
+}
+
+void Time(ConnectionContext& context) {
+  const int64_t us = context.dispatcher.instance().clock().Now().us;
+  context.reply.ArrayHeader(2);
+  context.reply.BulkInteger(us / 1'000'000);
+  context.reply.BulkInteger(us % 1'000'000);
+}
+
+void Shutdown(ConnectionContext& context) {
+  ArgParser parser(context.args);
+  while (parser.HasNext()) {
+    if (parser.Keyword("ABORT")) {
+      parser.Fail("ERR No shutdown in progress.");
+    } else if (!parser.OneOf<int>({{"NOSAVE", 0}, {"SAVE", 1}, {"NOW", 2}, {"FORCE", 3}})) {
+      parser.Fail(doors::kSyntaxError);
+    }
+  }
+  if (!parser.ok()) return context.Fail(parser.error());
+  const auto& shutdown = context.dispatcher.instance().shutdown();
+  if (!shutdown) return context.Fail("ERR Errors trying to SHUTDOWN. Check logs.");
+  shutdown();
+  // As in Redis the client learns of it by the end of the connection.
+  context.session.reply_mode = doors::ReplyMode::kSkipThis;
+  context.reply.Ok();
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+struct Row {
+  std::string_view name;
+  int arity;
+  uint32_t flags;
+  std::string_view since;
+  std::string_view summary;
+  std::string_view syntax;
+  doors::ConnectionHandler connection;
+  std::vector<std::string_view> tips = {};
+  uint32_t categories = 0;
+};
+
+void AddRows(Instance& instance, std::span<const Row> rows) {
+  for (const Row& row : rows) {
+    instance.commands().Add(Command{.name = row.name,
+                                    .arity = row.arity,
+                                    .flags = row.flags,
+                                    .categories = row.categories,
+                                    .secret = row.name == "config|set",
+                                    .group = "server",
+                                    .since = row.since,
+                                    .complexity = "O(1)",
+                                    .summary = row.summary,
+                                    .syntax = row.syntax,
+                                    .tips = row.tips,
+                                    .connection = row.connection});
+  }
+}
+
+void AddContainers(Instance& instance) {
+  using doors::kAdmin;
+  using doors::kLoading;
+  using doors::kNoScript;
+  using doors::kStale;
+  constexpr uint32_t kOperator = kAdmin | kNoScript | kLoading | kStale;
+  constexpr uint32_t kSlowLog = kAdmin | kLoading | kStale;
+  const std::vector<std::string_view> latency = {
+      "nondeterministic_output", "request_policy:all_nodes", "response_policy:special"};
+  const Row kRows[] = {
+      {"config", -2, 0, "2.0.0", "Commands about the server's settings.", "", {}},
+      {"config|get", -3, kOperator, "2.0.0", "Shows settings.", "parameter ...", ConfigGet},
+      {"config|set", -4, kOperator, "2.0.0", "Changes settings, all or none.",
+       "(parameter value) ...", ConfigSet,
+       {"request_policy:all_nodes", "response_policy:all_succeeded"}},
+      {"config|resetstat", 2, kOperator, "2.0.0", "Starts the statistics anew.", "",
+       ConfigResetStat},
+      {"slowlog", -2, 0, "2.2.12", "Commands about the log of slow commands.", "", {}},
+      {"slowlog|get", -2, kSlowLog, "2.2.12", "Shows the newest entries.", "[count:integer]",
+       SlowLogGet, {"request_policy:all_nodes", "nondeterministic_output"}},
+      {"slowlog|len", 2, kSlowLog, "2.2.12", "Tells how many entries there are.", "", SlowLogLen,
+       {"request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"}},
+      {"slowlog|reset", 2, kSlowLog, "2.2.12", "Removes all entries.", "", SlowLogReset,
+       {"request_policy:all_nodes", "response_policy:all_succeeded"}},
+      {"latency", -2, 0, "2.8.13", "Commands about latency events, of which none are monitored.",
+       "", {}},
+      {"latency|latest", 2, kOperator, "2.8.13", "Shows the latest events: none.", "", LatencyNone,
+       latency},
+      {"latency|history", 3, kOperator, "2.8.13", "Shows the times of an event: none.", "event",
+       LatencyNone, latency},
+      {"latency|reset", -2, kOperator, "2.8.13", "Forgets events: none.", "[event ...]",
+       LatencyReset, {"request_policy:all_nodes", "response_policy:all_succeeded"}},
+      {"latency|doctor", 2, kOperator, "2.8.13", "Explains where to look instead.", "",
+       LatencyDoctor, latency},
+      {"latency|histogram", -2, kOperator, "7.0.0", "Shows distributions of latencies: none.",
+       "[command ...]", LatencyHistogram, latency},
+      {"memory", -2, 0, "4.0.0", "Commands about the size of things.", "", {}},
+  };
+  AddRows(instance, kRows);
+  instance.commands().Add(doors::HelpRow("config|help", 0, "server", "5.0.0"));
+  instance.commands().Add(doors::HelpRow("slowlog|help", 0, "server", "6.2.0"));
+  instance.commands().Add(doors::HelpRow("latency|help", 0, "server", "2.8.13"));
+  instance.commands().Add({.name = "memory|usage",
+                           .arity = -3,
+                           .flags = doors::kReadOnly,
+                           .keys = {{2, 2, 1, "RO"}},
+                           .group = "server",
+                           .since = "4.0.0",
+                           .complexity = "O(1)",
+                           .summary = "Tells how many bytes a key and its value take.",
+                           .syntax = "key:key [SAMPLES count:integer]",
+                           .run = MemoryUsage});
+  instance.commands().Add(doors::HelpRow("memory|help", 0, "server", "4.0.0"));
+}
+
+void AddPlainCommands(Instance& instance) {
+  using doors::kAdmin;
+  using doors::kFast;
+  using doors::kLoading;
+  using doors::kNoScript;
+  using doors::kStale;
+  const std::vector<std::string_view> varies = {"nondeterministic_output"};
+  const Row kRows[] = {
+      {"time", 1, kLoading | kStale | kFast, "2.6.0", "Tells the server's time.", "", Time, varies},
+      {"bgsave", -1, kAdmin | kNoScript | doors::kNoAsyncLoading, "1.0.0",
+       "Does nothing: what was acknowledged is kept as it is configured to be.", "[SCHEDULE]",
+       BgSave},
+      {"lastsave", 1, kLoading | kStale | kFast, "1.0.0",
+       "Tells when all was last saved, which is now.", "", LastSave, varies,
+       doors::kCategoryAdmin},
+      {"role", 1, kNoScript | kLoading | kStale | kFast, "2.8.12", "Tells that this is a primary.",
+       "", Role, {}, doors::kCategoryAdmin},
+      {"wait", 3, kNoScript, "3.0.0", "Tells how many replicas have followed: none.",
+       "numreplicas:integer timeout:integer", Wait,
+       {"request_policy:all_shards", "response_policy:agg_min"}, doors::kCategoryConnection},
+      {"shutdown", -1,
+       kAdmin | kNoScript | kLoading | kStale | doors::kNoMulti | doors::kAllowBusy, "1.0.0",
+       "Stops the server.", "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]", Shutdown},
+  };
+  AddRows(instance, kRows);
+  instance.commands().Add({.name = "save",
+                           .arity = 1,
+                           .flags = kAdmin | kNoScript | doors::kNoAsyncLoading | doors::kNoMulti,
+                           .scopes = doors::ScopeRule::kEverything,
+                           .group = "server",
+                           .since = "1.0.0",
+                           .complexity = "O(1)",
+                           .summary = "Returns when all that was written before is durable.",
+                           .run = Save});
+}
+
+}  // namespace
+
+void AddServerCommands(Instance& instance) {
+  AddFixedSettings(instance);
+  AddContainers(instance);
+  AddPlainCommands(instance);
+  instance.commands().Add(
+      {.name = "info",
+       .arity = -1,
+       .flags = doors::kLoading | doors::kStale,
+       .categories = doors::kCategoryDangerous,
+       .scopes = doors::ScopeRule::kEverything,
+       .group = "server",
+       .since = "1.0.0",
+       .complexity = "O(1)",
+       .summary = "Describes the server and what it has done.",
+       .syntax = "[section ...]",
+       .tips = {"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
+       .run = [&instance](CommandContext& context) { return Info(context, instance); }});
+}
+
+}  // namespace cairn::data

@@ -1,0 +1,66 @@
+#include "doors/arg_parser.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace cairn::doors {
+namespace {
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+}  // namespace
+
+bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (Lower(a[i]) != Lower(b[i])) return false;
+  }
+  return true;
+}
+
+std::optional<int64_t> ParseInteger(std::string_view text) {
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.starts_with('0') && text != "0") return std::nullopt;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string WrongArity(std::string_view name) {
+  return fmt::format("ERR wrong number of arguments for '{}' command", name);
+}
+
+std::string_view ArgParser::Next() {
+  if (rest_.empty()) {
+    Fail(kSyntaxError);
+    return {};
+  }
+  const std::string_view arg = rest_.front();
+  rest_ = rest_.subspan(1);
+  return arg;
+}
+
+int64_t ArgParser::Integer(std::string_view error) {
+  const std::optional<int64_t> value = ParseInteger(Next());
+  if (!value) Fail(error);
+  return value.value_or(0);
+}
+
+bool ArgParser::Keyword(std::string_view name) {
+  if (rest_.empty() || !EqualsIgnoreCase(rest_.front(), name)) return false;
+  rest_ = rest_.subspan(1);
+  return true;
+}
+
+void ArgParser::Fail(std::string_view error) {
+  if (error_.empty()) error_ = error;
+}
+
+bool ArgParser::Finish() {
+  if (!rest_.empty()) Fail(kSyntaxError);
+  return ok();
+}
+
+}  // namespace cairn::doors

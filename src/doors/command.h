@@ -1,0 +1,216 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "net/resp/writer.h"
+#include "store/scopes.h"
+#include "store/store.h"
+#include "store/transaction.h"
+
+// A command is one row: how it is called, what it may touch, what runs, and what is told about it.
+// COMMAND, the reference page and the console of the dashboard show the row; the dispatcher goes by
+// it. A layer lists its rows in one place and hands them to CommandTable::Add.
+//
+//   {.name = "strlen", .arity = 2, .flags = kReadOnly | kFast, .categories = kCategoryString,
+//    .keys = {{1, 1, 1, "RO"}}, .group = "string", .since = "2.2.0", .complexity = "O(1)",
+//    .summary = "Tells how long a string is.", .syntax = "key:key", .run = Strlen},
+namespace cairn::net {
+class RespConnection;
+}
+
+namespace cairn::doors {
+
+class Dispatcher;
+class Session;
+class Work;
+struct Command;
+
+// A request as it came: args[0] is the command's name. Views, valid during the call.
+using Args = std::span<const std::string_view>;
+
+// What COMMAND INFO calls a command's flags.
+enum CommandFlag : uint32_t {
+  kWrite = 1U << 0,  // may change data: runs under its scopes' locks
+  kReadOnly = 1U << 1,
+  kDenyOom = 1U << 2,
+  kAdmin = 1U << 3,
+  kPubSub = 1U << 4,
+  kNoScript = 1U << 5,
+  kBlocking = 1U << 6,
+  kLoading = 1U << 7,
+  kStale = 1U << 8,
+  kSkipSlowLog = 1U << 9,
+  kFast = 1U << 10,
+  kNoAuth = 1U << 11,  // works before authentication
+  kNoAsyncLoading = 1U << 12,
+  kNoMulti = 1U << 13,  // refused between MULTI and EXEC
+  kAllowBusy = 1U << 14,
+  kMovableKeys = 1U << 15,
+};
+
+// Access-control categories that do not follow from the flags. (@write, @read, @admin, @dangerous
+// for @admin, @fast and @slow do.)
+enum CommandCategory : uint32_t {
+  kCategoryKeyspace = 1U << 0,
+  kCategoryString = 1U << 1,
+  kCategoryConnection = 1U << 2,
+  kCategoryTransaction = 1U << 3,
+  kCategoryDangerous = 1U << 4,
+  kCategoryAdmin = 1U << 5,
+};
+
+// Keys at args[first], args[first + step], … up to and including args[last]; a negative `last`
+// counts from the end, -1 being the last argument.
+struct KeySpec {
+  int first = 0;
+  int last = 0;
+  int step = 1;
+  std::string_view access;  // what happens to them, in COMMAND INFO's words: "RW access update"
+};
+
+// What a command locks, if it writes, and what its reply has to wait for.
+enum class ScopeRule {
+  kKeys,        // its keys
+  kNothing,     // it looks at nothing that is stored
+  kEverything,  // the whole store: KEYS, FLUSHALL
+};
+
+// Who calls, as far as a handler that runs inside a transaction may know.
+struct Caller {
+  uint8_t db = 0;
+  int protocol = 2;
+  uint64_t connection_id = 0;
+};
+
+// What a handler inside a transaction is given. It may run more than once, on any thread: it
+// changes nothing but the transaction and writes exactly one reply.
+struct CommandContext {
+  store::Transaction& transaction;
+  const Command& command;
+  Args args;
+  const Caller& caller;
+  net::RespWriter reply;
+  bool failed = false;  // the reply is an error
+
+  uint8_t db() const { return caller.db; }
+  Timestamp now() const { return transaction.now(); }
+  // The reply is the error `text` ("ERR …"). Comes before anything is written to the transaction.
+  //   return context.Fail("ERR no such key");
+  Result<void> Fail(std::string_view text) {
+    reply.Error(text);
+    failed = true;
+    return {};
+  }
+};
+
+// What a handler outside a transaction is given, on the connection's loop: it may use the session
+// and the connection, and must not wait.
+struct ConnectionContext {
+  Dispatcher& dispatcher;
+  net::RespConnection& connection;
+  Session& session;
+  const Command& command;
+  Args args;
+  net::RespWriter reply;
+  bool failed = false;
+
+  void Fail(std::string_view text) {
+    reply.Error(text);
+    failed = true;
+  }
+};
+
+// Runs inside one transaction with the command's scopes. An Error is not for the client's mistakes
+// (those are replies, see Fail) but for what keeps the store from answering: nothing of the command
+// remains then.
+using RunHandler = std::function<Result<void>(CommandContext&)>;
+// Writes exactly one reply.
+using ConnectionHandler = std::function<void(ConnectionContext&)>;
+// Returns the store work whose end gives the reply; null if it has written the reply itself.
+using PrepareHandler = std::function<std::unique_ptr<Work>(ConnectionContext&)>;
+
+// The scopes of a command for which ScopeRule does not say enough.
+using ScopeFunction = std::function<void(Args args, uint8_t db, store::Scopes& scopes)>;
+// The indexes of the keys of a command whose keys have no fixed places. Empty if there are none, or
+// the arguments make no sense.
+using KeyFunction = std::function<std::vector<size_t>(Args args)>;
+
+struct Command {
+  std::string_view name;  // lower case; a subcommand is "container|name"
+  int arity = 0;          // number of arguments with the name; -n: at least n
+  uint32_t flags = 0;     // CommandFlag
+  uint32_t categories = 0;
+  std::vector<KeySpec> keys = {};
+  KeyFunction find_keys = {};  // adds to `keys`
+  ScopeRule scopes = ScopeRule::kKeys;
+  ScopeFunction add_scopes = {};  // replaces `scopes`
+  // Can take long even when memory has the answer (it visits many keys): runs on the pool, never on
+  // a loop.
+  bool long_running = false;
+  bool runs_in_multi = false;  // runs at once between MULTI and EXEC, where others are queued
+  bool secret = false;         // its arguments hold a password: never logged
+
+  std::string_view group;
+  std::string_view since;
+  std::string_view complexity = {};
+  std::string_view summary;
+  std::string_view syntax = {};              // see command_syntax.h
+  std::vector<std::string_view> tips = {};   // for proxies and cluster clients
+  std::string_view deprecated_since = {};
+  std::string_view replaced_by = {};
+
+  // Exactly one of these; none in a container that only has subcommands.
+  RunHandler run = {};
+  ConnectionHandler connection = {};
+  PrepareHandler prepare = {};
+
+  // Kept by the table.
+  uint32_t index = 0;  // of the row among all rows
+  const Command* container = nullptr;
+  std::vector<const Command*> subcommands = {};
+
+  bool Has(CommandFlag flag) const { return (flags & flag) != 0; }
+  bool AcceptsArity(size_t count) const {
+    return arity >= 0 ? count == static_cast<size_t>(arity) : count >= static_cast<size_t>(-arity);
+  }
+  store::Access access() const { return Has(kWrite) ? store::Access::kWrite : store::Access::kRead; }
+};
+
+// The indexes of the keys in `args`, which has the arity of `command`.
+std::vector<size_t> FindKeys(const Command& command, Args args);
+
+// Adds the scopes that `command` needs with these arguments in database `db`. `scratch` is
+// overwritten; handing the same string in again saves an allocation.
+void AddScopes(const Command& command, Args args, uint8_t db, store::Scopes& scopes,
+               Bytes& scratch);
+
+// The scope of one key of a database: what every command that names the key shares.
+void AddKeyScope(uint8_t db, BytesView key, store::Scopes& scopes, Bytes& scratch);
+
+// A copy of a request that lives as long as it is needed.
+class OwnedArgs {
+ public:
+  explicit OwnedArgs(Args args);
+  OwnedArgs(OwnedArgs&&) = default;
+  OwnedArgs& operator=(OwnedArgs&&) = default;
+  OwnedArgs(const OwnedArgs&) = delete;
+  OwnedArgs& operator=(const OwnedArgs&) = delete;
+
+  Args view() const { return views_; }
+  size_t bytes() const { return size_; }
+
+ private:
+  std::unique_ptr<char[]> buffer_;  // not a string: its bytes must not move with the object
+  size_t size_ = 0;
+  std::vector<std::string_view> views_;
+};
+
+}  // namespace cairn::doors

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string_view>
+
+#include "doors/command.h"
+
+namespace cairn::doors {
+
+class Instance;
+
+// The commands that concern the connection, not the data: AUTH, CLIENT, COMMAND, HELLO, MULTI and
+// their like. `instance` outlives its table's use.
+void AddConnectionCommands(Instance& instance);
+
+// Parts of the above, one per file.
+void AddClientCommands(Instance& instance);         // CLIENT …
+void AddIntrospectionCommands(Instance& instance);  // COMMAND …
+void AddTransactionCommands(Instance& instance);    // MULTI EXEC DISCARD WATCH UNWATCH
+
+// The HELP subcommand of a container, whose text comes from the rows of its subcommands. `name` is
+// "container|help".
+Command HelpRow(std::string_view name, uint32_t categories, std::string_view group,
+                std::string_view since);
+
+// What CLIENT SETNAME and HELLO accept: printable ASCII without spaces.
+bool IsValidClientName(std::string_view name);
+inline constexpr std::string_view kBadClientName =
+    "ERR Client names cannot contain spaces, newlines or special characters.";
+
+}  // namespace cairn::doors

@@ -1,0 +1,423 @@
+#include "doors/dispatcher.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "doors/arg_parser.h"
+#include "doors/error_table.h"
+#include "doors/limits.h"
+
+namespace cairn::doors {
+namespace {
+
+// A ticket that is never released: what waits for it leaves as an error.
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+// One command that has to wait.
+class CommandWork final : public Work {
+ public:
+  CommandWork(const Command& command, Args args, Caller caller, const Clock& clock)
+      : command_(command), args_(args), caller_(caller), clock_(clock) {
+    Bytes scratch;
+    AddScopes(command_, args_.view(), caller_.db, scopes, scratch);
+    access = command_.access();
+  }
+
+  Result<void> Run(store::Transaction& transaction) override {
+    reply_.clear();
+    const uint64_t begin_ns = clock_.MonotonicNs();
+    CommandContext context{transaction, command_, args_.view(), caller_,
+                           net::RespWriter(reply_, caller_.protocol)};
+    Result<void> result = command_.run(context);
+    failed_ = context.failed;
+    ns_ = clock_.MonotonicNs() - begin_ns;
+    return result;
+  }
+
+  void Finish(Dispatcher& dispatcher, Session& session) override {
+    session.connection().out().append(reply_);
+    dispatcher.Count(session, command_, args_.view(), ns_, failed_);
+  }
+
+ private:
+  const Command& command_;
+  const OwnedArgs args_;
+  const Caller caller_;
+  const Clock& clock_;
+  std::string reply_;
+  bool failed_ = false;
+  uint64_t ns_ = 0;
+};
+
+std::string UnknownCommand(Args args) {
+  std::string quoted;
+  for (const std::string_view arg : args.subspan(1)) {
+    if (quoted.size() >= kMaxQuotedBytes) break;
+    quoted += fmt::format("'{}' ", arg.substr(0, kMaxQuotedBytes - quoted.size()));
+  }
+  return fmt::format("ERR unknown command '{}', with args beginning with: {}",
+                     args[0].substr(0, kMaxQuotedBytes), quoted);
+}
+
+std::string UnknownSubcommand(const Command& container, std::string_view name) {
+  std::string upper(container.name);
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", name.substr(0, kMaxQuotedBytes),
+                     upper);
+}
+
+bool MayWrite(const Session& session, const Command& command) {
+  if (command.Has(kWrite)) return true;
+  return command.name == "exec" &&
+         std::ranges::any_of(session.multi.queue, [](const QueuedCommand& queued) {
+           return queued.command->Has(kWrite);
+         });
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(Instance& instance, net::Loop& loop)
+    : instance_(instance),
+      loop_(loop),
+      self_(std::make_shared<Dispatcher*>(this)),
+      store_(instance.store()),
+      clock_(instance.clock()),
+      group_(instance.store().NewGroup()),
+      counters_(instance.commands().row_count()),
+      on_pool_(std::make_shared<std::atomic<uint64_t>>(0)) {
+  instance_.Join(*this);
+  durable_ = store_.OnDurable([this](const Result<store::Commit>& news) { OnDurable(news); });
+}
+
+Dispatcher::~Dispatcher() {
+  *self_ = nullptr;
+  instance_.Leave(*this);
+  while (const uint64_t running = on_pool_->load()) on_pool_->wait(running);
+}
+
+void Dispatcher::Post(std::function<void(Dispatcher&)> function) {
+  loop_.Post([self = self_, function = std::move(function)] {
+    if (*self != nullptr) function(**self);
+  });
+}
+
+std::unique_ptr<net::RespSession> Dispatcher::Open(net::RespConnection& connection) {
+  auto session = std::make_unique<Session>(connection, instance_.clients(), clock_.Now());
+  session->authenticated = !instance_.needs_password();
+  connection.set_authenticated(session->authenticated);
+  return session;
+}
+
+// --- One request --------------------------------------------------------------------------------
+
+void Dispatcher::Execute(net::RespConnection& connection, Args args) {
+  Session& session = SessionOf(connection);
+  if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipThis;
+  const Command* command = Admit(session, args);
+  if (command == nullptr) return;
+  if (instance_.pause().any() && HoldIfPaused(session, *command, args)) return;
+  session.last_command = command;
+  if (session.multi.open && !command->runs_in_multi) {
+    Queue(session, *command, args);
+  } else {
+    Run(session, *command, args);
+  }
+}
+
+const Command* Dispatcher::Admit(Session& session, Args args) {
+  const CommandTable::Lookup found = instance_.commands().Find(args);
+  const Command* command = found.command;
+  if (command == nullptr) {
+    Reject(session, nullptr, UnknownCommand(args));
+  } else if (found.unknown_subcommand) {
+    Reject(session, nullptr, UnknownSubcommand(*command, args[1]));
+  } else if (!command->AcceptsArity(args.size())) {
+    Reject(session, command, WrongArity(command->name));
+  } else if (!session.authenticated && instance_.needs_password() && !command->Has(kNoAuth)) {
+    Reject(session, command, "NOAUTH Authentication required.");
+  } else if (session.multi.open && command->Has(kNoMulti)) {
+    Reject(session, command, "ERR Command not allowed inside a transaction");
+  } else {
+    return command;
+  }
+  return nullptr;
+}
+
+void Dispatcher::Reject(Session& session, const Command* command, std::string_view error) {
+  if (command != nullptr) counters_.Rejected(command->index);
+  std::string& out = session.connection().out();
+  const size_t start = out.size();
+  net::RespWriter reply(out, session.protocol);
+  if (session.multi.open && command != nullptr && command->name == "exec") {
+    session.EndMulti();
+    error.remove_prefix(std::min(error.size(), error.find(' ') + 1));
+    reply.Error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
+  } else {
+    session.multi.broken = session.multi.open;
+    reply.Error(error);
+  }
+  Replied(session, start, {});
+}
+
+void Dispatcher::Queue(Session& session, const Command& command, Args args) {
+  MultiState& multi = session.multi;
+  OwnedArgs copy(args);
+  if (multi.queue.size() >= kMaxQueuedCommands ||
+      multi.queued_bytes + copy.bytes() > kMaxQueuedBytes) {
+    return Reject(session, &command, "ERR too much queued in one transaction");
+  }
+  std::string& out = session.connection().out();
+  const size_t start = out.size();
+  // A transaction that cannot be executed any more need not keep its commands.
+  if (!multi.broken) {
+    multi.queued_bytes += copy.bytes();
+    multi.queue.push_back({&command, std::move(copy)});
+    session.queued_commands = multi.queue.size();
+  }
+  out.append("+QUEUED\r\n");
+  Replied(session, start, {});
+}
+
+void Dispatcher::Run(Session& session, const Command& command, Args args) {
+  if (command.run) {
+    if (!command.long_running) return RunInGroup(session, command, args);
+    return Defer(session,
+                 std::make_unique<CommandWork>(command, args, session.caller(), clock_));
+  }
+  std::string& out = session.connection().out();
+  const size_t start = out.size();
+  if (command.connection) {
+    RunOnConnection(session, command, args);
+    return Replied(session, start, {});
+  }
+  ConnectionContext context{*this,   session.connection(), session,
+                            command, args,                 net::RespWriter(out, session.protocol)};
+  if (std::unique_ptr<Work> work = command.prepare(context)) {
+    return RunWork(session, std::move(work));
+  }
+  counters_.Ran(command.index, 0, context.failed);
+  Replied(session, start, {});
+}
+
+void Dispatcher::RunOnConnection(Session& session, const Command& command, Args args) {
+  const uint64_t begin_ns = clock_.MonotonicNs();
+  ConnectionContext context{
+      *this,   session.connection(),
+      session, command,
+      args,    net::RespWriter(session.connection().out(), session.protocol)};
+  command.connection(context);
+  Count(session, command, args, clock_.MonotonicNs() - begin_ns, context.failed);
+}
+
+// The path of nearly every request: nothing here takes memory.
+void Dispatcher::RunInGroup(Session& session, const Command& command, Args args) {
+  const Caller caller = session.caller();
+  scopes_.Clear();
+  AddScopes(command, args, caller.db, scopes_, scratch_);
+  std::string& out = session.connection().out();
+  const size_t start = out.size();
+  bool failed = false;
+  const auto body = [&](store::Transaction& transaction) -> Result<void> {
+    out.resize(start);
+    CommandContext context{transaction, command, args, caller,
+                           net::RespWriter(out, caller.protocol)};
+    Result<void> result = command.run(context);
+    failed = context.failed;
+    return result;
+  };
+  const uint64_t begin_ns = clock_.MonotonicNs();
+  group_used_ = true;
+  const Result<store::Dependency> needs = group_->Run(scopes_, command.access(), body);
+  if (needs.ok()) {
+    Count(session, command, args, clock_.MonotonicNs() - begin_ns, failed);
+    return Replied(session, start, *needs);
+  }
+  out.resize(start);
+  if (needs.error().code == ErrorCode::kWouldBlock) {
+    return Defer(session, std::make_unique<CommandWork>(command, args, caller, clock_));
+  }
+  Count(session, command, args, clock_.MonotonicNs() - begin_ns, true);
+  FailWith(session, start, needs.error());
+}
+
+void Dispatcher::Count(const Session& session, const Command& command, Args args, uint64_t ns,
+                       bool failed) {
+  counters_.Ran(command.index, ns, failed);
+  const uint64_t us = ns / 1000;
+  SlowLog& slow_log = instance_.slow_log();
+  if (!slow_log.Wants(us) || command.Has(kSkipSlowLog)) return;
+  static constexpr std::string_view kRedacted[] = {"(redacted)"};
+  slow_log.Add(clock_.Now(), us, command.secret ? Args(kRedacted) : args,
+               session.connection().peer(), session.name());
+}
+
+// --- Replies ------------------------------------------------------------------------------------
+
+void Dispatcher::Replied(Session& session, size_t start, const store::Dependency& needs) {
+  if (session.reply_mode != ReplyMode::kOn) [[unlikely]] {
+    if (session.reply_mode == ReplyMode::kSkipThis) session.reply_mode = ReplyMode::kOn;
+    session.connection().out().resize(start);
+    return;
+  }
+  session.unsealed.Add(needs);
+}
+
+void Dispatcher::FailWith(Session& session, size_t start, const Error& error) {
+  net::RespWriter(session.connection().out(), session.protocol).Error(StoreErrorText(error));
+  Replied(session, start, {});
+}
+
+std::string Dispatcher::StoreErrorText(const Error& error) const {
+  // Clients can tell a disk that failed from a server that is merely busy.
+  if (store_.write_failure()) return fmt::format("IOERR {}", error.message);
+  return RespErrorText(error);
+}
+
+void Dispatcher::TurnEnd(std::span<net::RespConnection* const> served) {
+  const Result<store::Commit> group = FinishGroup();
+  const int64_t now_us = clock_.Now().us;
+  for (net::RespConnection* connection : served) {
+    Session& session = SessionOf(*connection);
+    session.last_active_us = now_us;
+    Seal(session, group);
+  }
+  if (!group.ok() && instance_.server() != nullptr) {
+    instance_.server()->Fail(loop_, fmt::format("-{}", StoreErrorText(group.error())));
+  }
+  SubmitDeferred();
+}
+
+Result<store::Commit> Dispatcher::FinishGroup() {
+  if (!std::exchange(group_used_, false)) return store::Commit{};
+  return group_->Finish();
+}
+
+void Dispatcher::Seal(Session& session, const Result<store::Commit>& group) {
+  if (session.unsealed.count == 0) return;
+  const UnsealedReplies unsealed = std::exchange(session.unsealed, {});
+  store::Commit commit = unsealed.needs.commit;
+  if (unsealed.needs.on_group) commit = group.ok() ? std::max(commit, *group) : store::Commit{kNever};
+  const bool waits = commit.number == kNever || !store_.IsDurable(commit);
+  session.connection().Seal(waits ? commit.number : 0, unsealed.count);
+}
+
+void Dispatcher::OnDurable(const Result<store::Commit>& news) {
+  if (news.ok()) {
+    newest_durable_.store(news->number, std::memory_order_release);
+  } else {
+    const std::lock_guard lock(failure_mutex_);
+    failure_ = news.error();
+  }
+  if (!release_posted_.exchange(true)) Post([](Dispatcher& self) { self.ReleaseDurable(); });
+}
+
+void Dispatcher::ReleaseDurable() {
+  release_posted_.store(false);
+  net::RespServer* server = instance_.server();
+  if (server == nullptr) return;
+  server->Release(loop_, newest_durable_.load(std::memory_order_acquire));
+  const std::lock_guard lock(failure_mutex_);
+  if (failure_) server->Fail(loop_, fmt::format("-IOERR {}", failure_->message));
+}
+
+// --- Work that waits ----------------------------------------------------------------------------
+
+void Dispatcher::RunWork(Session& session, std::unique_ptr<Work> work) {
+  const size_t start = session.connection().out().size();
+  group_used_ = true;
+  const Result<store::Dependency> needs =
+      group_->Run(work->scopes, work->access,
+                  [&](store::Transaction& transaction) { return work->Run(transaction); });
+  if (needs.ok()) {
+    work->Finish(*this, session);
+    Replied(session, start, *needs);
+  } else if (needs.error().code == ErrorCode::kWouldBlock) {
+    Defer(session, std::move(work));
+  } else {
+    FailWith(session, start, needs.error());
+  }
+}
+
+void Dispatcher::Defer(Session& session, std::unique_ptr<Work> work) {
+  session.connection().Pause(net::PauseReason::kWorking);
+  deferred_.push_back(std::make_shared<Deferred>(Deferred{session.id(), std::move(work)}));
+}
+
+void Dispatcher::SubmitDeferred() {
+  for (std::shared_ptr<Deferred>& deferred : std::exchange(deferred_, {})) {
+    on_pool_->fetch_add(1);
+    const bool accepted = instance_.pool().Submit([this, deferred, on_pool = on_pool_] {
+      RunOnPool(*deferred);
+      Post([deferred](Dispatcher& self) { self.Complete(*deferred); });
+      on_pool->fetch_sub(1);
+      on_pool->notify_all();
+    });
+    if (!accepted) {
+      on_pool_->fetch_sub(1);
+      deferred->result = Error{ErrorCode::kTooMany, "too many requests wait for the disk"};
+      Post([deferred](Dispatcher& self) { self.Complete(*deferred); });
+    }
+  }
+}
+
+void Dispatcher::RunOnPool(Deferred& deferred) {
+  Work& work = *deferred.work;
+  const auto body = [&](store::Transaction& transaction) { return work.Run(transaction); };
+  deferred.result = work.access == store::Access::kRead ? store_.RunRead(work.scopes, body)
+                                                        : store_.Run(work.scopes, body);
+}
+
+void Dispatcher::Complete(Deferred& deferred) {
+  net::RespServer* server = instance_.server();
+  net::RespConnection* connection =
+      server == nullptr ? nullptr : server->Find(loop_, deferred.connection_id);
+  if (connection == nullptr) return;
+  Session& session = SessionOf(*connection);
+  const size_t start = connection->out().size();
+  if (deferred.result.ok()) {
+    deferred.work->Finish(*this, session);
+    Replied(session, start, {.commit = *deferred.result});
+  } else {
+    FailWith(session, start, deferred.result.error());
+  }
+  Seal(session, store::Commit{});
+  connection->Resume();
+}
+
+// --- CLIENT PAUSE -------------------------------------------------------------------------------
+
+bool Dispatcher::HoldIfPaused(Session& session, const Command& command, Args args) {
+  // Who paused everything must be able to end it.
+  if (command.name == "client|unpause") return false;
+  if (!instance_.pause().Holds(MayWrite(session, command), clock_.Now())) return false;
+  session.connection().Pause(net::PauseReason::kBlocked);
+  held_.push_back({session.id(), OwnedArgs(args)});
+  if (held_.size() == 1) ArmHeldTimer();
+  return true;
+}
+
+void Dispatcher::ArmHeldTimer() {
+  const int64_t left_us = std::max<int64_t>(instance_.pause().until().us - clock_.Now().us, 0);
+  held_timer_ = loop_.After(std::chrono::microseconds(left_us), [this] { RunHeld(); });
+}
+
+void Dispatcher::RunHeld() {
+  held_timer_.Cancel();
+  std::vector<net::RespConnection*> served;
+  for (const Held& held : std::exchange(held_, {})) {
+    net::RespConnection* connection = instance_.server()->Find(loop_, held.connection_id);
+    if (connection == nullptr) continue;
+    // Resumed first, so that the request may pause its connection again.
+    connection->Resume();
+    Execute(*connection, held.args.view());
+    served.push_back(connection);
+  }
+  if (!held_.empty()) ArmHeldTimer();
+  TurnEnd(served);
+}
+
+}  // namespace cairn::doors

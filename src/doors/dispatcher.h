@@ -1,0 +1,135 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "doors/command.h"
+#include "doors/instance.h"
+#include "doors/session.h"
+#include "doors/statistics.h"
+#include "doors/work.h"
+#include "net/loop.h"
+#include "net/resp/server.h"
+#include "store/scopes.h"
+#include "store/store.h"
+
+namespace cairn::doors {
+
+// Where a loop's requests become commands: finds the row, checks what can be checked, runs it, and
+// lets the reply go when it may.
+//
+// A turn. Commands run one after the other inside the loop's store::Group; their replies are
+// appended to their connections. At the end of the turn the group commits once, and each served
+// connection is sealed with the newest commit that one of its replies shows. It leaves when the
+// store says that the commit is durable.
+//
+// What would wait. A body that needs the disk, or scopes that another thread holds, fails with
+// kWouldBlock. Its connection is then paused and the request is run again on the instance's pool,
+// after the turn's commit, so that it sees what the connection itself has just written. Other
+// connections go on meanwhile.
+//
+// Used, and destroyed, on the loop's thread or while the loop does not run. The destructor waits for
+// what the pool is doing for it.
+class Dispatcher final : public net::RespHandler {
+ public:
+  Dispatcher(Instance& instance, net::Loop& loop);
+  ~Dispatcher() override;
+
+  std::unique_ptr<net::RespSession> Open(net::RespConnection& connection) override;
+  void Execute(net::RespConnection& connection, Args args) override;
+  void TurnEnd(std::span<net::RespConnection* const> served) override;
+
+  Instance& instance() { return instance_; }
+  net::Loop& loop() { return loop_; }
+  CallCounters& counters() { return counters_; }
+  const CallCounters& counters() const { return counters_; }
+
+  // Calls `function` on the loop's thread if the dispatcher is still there then. From any thread.
+  void Post(std::function<void(Dispatcher&)> function);
+
+  // Runs a connection command, its reply appended. Used directly by EXEC for what it has queued.
+  void RunOnConnection(Session& session, const Command& command, Args args);
+  // Counts a call that took `ns`, and logs it if it was slow.
+  void Count(const Session& session, const Command& command, Args args, uint64_t ns, bool failed);
+  // Executes the requests that CLIENT PAUSE has held back and that may run now.
+  void RunHeld();
+
+ private:
+  // A request whose work is with the pool.
+  struct Deferred {
+    uint64_t connection_id;
+    std::unique_ptr<Work> work;
+    Result<store::Commit> result = store::Commit{};
+  };
+  // A request that waits for the end of a CLIENT PAUSE.
+  struct Held {
+    uint64_t connection_id;
+    OwnedArgs args;
+  };
+
+  static Session& SessionOf(net::RespConnection& connection) {
+    return static_cast<Session&>(connection.session());
+  }
+
+  // The checks, in Redis's order. Returns the command, or null when it has replied.
+  const Command* Admit(Session& session, Args args);
+  void Reject(Session& session, const Command* command, std::string_view error);
+  bool HoldIfPaused(Session& session, const Command& command, Args args);
+  void Queue(Session& session, const Command& command, Args args);
+
+  void Run(Session& session, const Command& command, Args args);
+  void RunInGroup(Session& session, const Command& command, Args args);
+  void RunWork(Session& session, std::unique_ptr<Work> work);
+  void Defer(Session& session, std::unique_ptr<Work> work);
+  void SubmitDeferred();
+  void RunOnPool(Deferred& deferred);
+  void Complete(Deferred& deferred);
+
+  // The reply that begins at out()[start] is complete and shows what `needs` names.
+  void Replied(Session& session, size_t start, const store::Dependency& needs);
+  void FailWith(Session& session, size_t start, const Error& error);
+  std::string StoreErrorText(const Error& error) const;
+
+  Result<store::Commit> FinishGroup();
+  void Seal(Session& session, const Result<store::Commit>& group);
+  void OnDurable(const Result<store::Commit>& news);
+  void ReleaseDurable();
+  void ArmHeldTimer();
+
+  Instance& instance_;
+  net::Loop& loop_;
+  const std::shared_ptr<Dispatcher*> self_;  // holds null once this object is gone
+  store::Store& store_;
+  const Clock& clock_;
+  const std::unique_ptr<store::Group> group_;
+  bool group_used_ = false;
+  CallCounters counters_;
+
+  // Kept between commands for their memory.
+  store::Scopes scopes_;
+  Bytes scratch_;
+
+  std::vector<std::shared_ptr<Deferred>> deferred_;  // of this turn
+  // How many are with the pool. Shared with them, so that the last one can say so.
+  const std::shared_ptr<std::atomic<uint64_t>> on_pool_;
+  std::vector<Held> held_;
+  net::Timer held_timer_;
+
+  // From the syncing thread to the loop.
+  std::atomic<uint64_t> newest_durable_{0};
+  std::atomic<bool> release_posted_{false};
+  std::mutex failure_mutex_;
+  std::optional<Error> failure_;
+  store::Subscription durable_;  // last: ends first
+};
+
+}  // namespace cairn::doors

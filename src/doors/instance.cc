@@ -1,0 +1,138 @@
+#include "doors/instance.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "doors/arg_parser.h"
+#include "doors/dispatcher.h"
+
+namespace cairn::doors {
+namespace {
+
+Error Unacceptable(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
+
+bool EqualInConstantTime(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const char other = b.empty() ? '\0' : b[i % b.size()];
+    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(other);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+Instance::Instance(InstanceOptions options, store::Store& store, const Clock& clock,
+                   Random& random, Log log)
+    : options_(std::move(options)),
+      store_(store),
+      clock_(clock),
+      random_(random),
+      log_(std::move(log)),
+      started_(clock.Now()),
+      run_id_(HexEncode(random.NextBytes(20))),
+      password_(options_.password),
+      needs_password_(!options_.password.empty()),
+      pool_({.name = "store", .threads = options_.pool_threads}) {
+  AddSettings();
+}
+
+Instance::~Instance() = default;
+
+net::RespHandlerFactory Instance::HandlerFactory() {
+  return [this](net::Loop& loop) { return std::make_unique<Dispatcher>(*this, loop); };
+}
+
+std::string Instance::password() const {
+  const std::lock_guard lock(password_mutex_);
+  return password_;
+}
+
+void Instance::set_password(std::string_view password) {
+  const std::lock_guard lock(password_mutex_);
+  password_ = password;
+  needs_password_ = !password_.empty();
+}
+
+bool Instance::PasswordMatches(std::string_view password) const {
+  const std::lock_guard lock(password_mutex_);
+  return EqualInConstantTime(password, password_);
+}
+
+void Instance::Pause(Timestamp until, ClientPause::Mode mode) {
+  pause_.Begin(until, mode, clock_.Now());
+}
+
+void Instance::Unpause() {
+  pause_.End();
+  ForEachDispatcher([](Dispatcher& dispatcher) {
+    dispatcher.Post([](Dispatcher& self) { self.RunHeld(); });
+  });
+}
+
+CallTotals Instance::Totals(const Command& command) const {
+  CallTotals totals;
+  ForEachDispatcher([&](const Dispatcher& dispatcher) {
+    totals += dispatcher.counters().Totals(command.index);
+  });
+  return totals;
+}
+
+void Instance::ResetStatistics() {
+  ForEachDispatcher([](Dispatcher& dispatcher) {
+    dispatcher.Post([](Dispatcher& self) { self.counters().Reset(); });
+  });
+}
+
+void Instance::Join(Dispatcher& dispatcher) {
+  const std::lock_guard lock(dispatchers_mutex_);
+  dispatchers_.push_back(&dispatcher);
+}
+
+void Instance::Leave(Dispatcher& dispatcher) {
+  const std::lock_guard lock(dispatchers_mutex_);
+  std::erase(dispatchers_, &dispatcher);
+}
+
+void Instance::ForEachDispatcher(const std::function<void(Dispatcher&)>& visit) const {
+  const std::lock_guard lock(dispatchers_mutex_);
+  for (Dispatcher* dispatcher : dispatchers_) visit(*dispatcher);
+}
+
+void Instance::AddSettings() {
+  settings_.Add({.name = "requirepass",
+                 .get = [this] { return password(); },
+                 .set = [this](std::string_view value) -> Result<void> {
+                   set_password(value);
+                   return {};
+                 }});
+  settings_.Add({.name = "slowlog-log-slower-than",
+                 .get = [this] { return fmt::to_string(slow_log_.threshold_us()); },
+                 .set = [this](std::string_view value) -> Result<void> {
+                   const auto us = ParseInteger(value);
+                   if (!us) return Unacceptable("argument couldn't be parsed into an integer");
+                   if (*us < -1) {
+                     return Unacceptable(
+                         "argument must be between -1 and 9223372036854775807 inclusive");
+                   }
+                   slow_log_.set_threshold_us(*us);
+                   return {};
+                 }});
+  settings_.Add({.name = "slowlog-max-len",
+                 .get = [this] { return fmt::to_string(slow_log_.max_length()); },
+                 .set = [this](std::string_view value) -> Result<void> {
+                   const auto length = ParseInteger(value);
+                   if (!length) return Unacceptable("argument couldn't be parsed into an integer");
+                   if (*length < 0 || *length > 1'000'000) {
+                     return Unacceptable("argument must be between 0 and 1000000 inclusive");
+                   }
+                   slow_log_.set_max_length(static_cast<size_t>(*length));
+                   return {};
+                 }});
+}
+
+}  // namespace cairn::doors

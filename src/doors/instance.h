@@ -1,0 +1,130 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/thread_pool.h"
+#include "doors/clients.h"
+#include "doors/command_table.h"
+#include "doors/settings.h"
+#include "doors/slow_log.h"
+#include "doors/statistics.h"
+#include "net/resp/server.h"
+#include "store/store.h"
+
+namespace cairn::doors {
+
+class Dispatcher;
+
+struct InstanceOptions {
+  std::string password;     // empty: clients need not authenticate
+  size_t pool_threads = 4;  // for requests that have to wait for the disk
+  std::string version = "0.0.0";
+};
+
+// The version of Redis whose answers Cairn gives, as it tells clients that ask.
+inline constexpr std::string_view kRedisVersion = "7.0.15";
+
+// What all connections of one running server share: the tables, the settings, the statistics.
+//
+// Built up by one thread:
+//
+//   Instance instance(options, store, clock, random, log);
+//   AddConnectionCommands(instance);                        and each layer's own
+//   net::RespServer server(…, instance.HandlerFactory(), …);
+//   instance.Attach(server);
+//   server.Listen(address);
+//
+// After that it is safe to use from any thread. What it is given outlives it; the server is
+// destroyed before it, after its loops have stopped.
+class Instance {
+ public:
+  Instance(InstanceOptions options, store::Store& store, const Clock& clock, Random& random,
+           Log log);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  // One dispatcher per loop. The table must be complete when the first is made.
+  net::RespHandlerFactory HandlerFactory();
+  void Attach(net::RespServer& server) { server_ = &server; }
+
+  store::Store& store() { return store_; }
+  const Clock& clock() const { return clock_; }
+  Random& random() { return random_; }
+  const Log& log() const { return log_; }
+  CommandTable& commands() { return commands_; }
+  Settings& settings() { return settings_; }
+  SlowLog& slow_log() { return slow_log_; }
+  Clients& clients() { return clients_; }
+  ThreadPool& pool() { return pool_; }
+  net::RespServer* server() { return server_; }  // null until Attach
+  const InstanceOptions& options() const { return options_; }
+  Timestamp started() const { return started_; }
+  // 40 hexadecimal digits that no other run of the server has.
+  const std::string& run_id() const { return run_id_; }
+
+  std::string password() const;
+  void set_password(std::string_view password);
+  bool needs_password() const { return needs_password_.load(std::memory_order_relaxed); }
+  // Takes the same time whatever the difference.
+  bool PasswordMatches(std::string_view password) const;
+
+  const ClientPause& pause() const { return pause_; }
+  void Pause(Timestamp until, ClientPause::Mode mode);
+  void Unpause();
+
+  CallTotals Totals(const Command& command) const;
+  void ResetStatistics();
+
+  // The version of a key as WATCH compares it: 0 if there is no such key. Set by the layer that owns
+  // the keys.
+  using VersionReader =
+      std::function<Result<uint64_t>(store::Transaction&, uint8_t db, BytesView key)>;
+  const VersionReader& version_reader() const { return version_reader_; }
+  void set_version_reader(VersionReader reader) { version_reader_ = std::move(reader); }
+
+  // What SHUTDOWN asks for; null: it is refused. Called on a loop's thread, must not wait.
+  void set_shutdown(std::function<void()> shutdown) { shutdown_ = std::move(shutdown); }
+  const std::function<void()>& shutdown() const { return shutdown_; }
+
+ private:
+  friend class Dispatcher;
+  void Join(Dispatcher& dispatcher);
+  void Leave(Dispatcher& dispatcher);
+  void ForEachDispatcher(const std::function<void(Dispatcher&)>& visit) const;
+  void AddSettings();
+
+  const InstanceOptions options_;
+  store::Store& store_;
+  const Clock& clock_;
+  Random& random_;
+  Log log_;
+  const Timestamp started_;
+  const std::string run_id_;
+  CommandTable commands_;
+  Settings settings_;
+  SlowLog slow_log_;
+  Clients clients_;
+  ClientPause pause_;
+  net::RespServer* server_ = nullptr;
+  VersionReader version_reader_;
+  std::function<void()> shutdown_;
+
+  mutable std::mutex password_mutex_;
+  std::string password_;
+  std::atomic<bool> needs_password_;
+
+  mutable std::mutex dispatchers_mutex_;
+  std::vector<Dispatcher*> dispatchers_;
+  ThreadPool pool_;
+};
+
+}  // namespace cairn::doors

@@ -1,0 +1,217 @@
+#include "doors/route_table.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parse.hpp>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/check.h"
+#include "doors/arg_parser.h"
+#include "doors/error_table.h"
+
+namespace cairn::doors {
+namespace {
+
+namespace json = boost::json;
+using boost::asio::awaitable;
+
+std::vector<std::string_view> SplitPath(std::string_view path) {
+  std::vector<std::string_view> segments;
+  path.remove_prefix(1);
+  while (!path.empty()) {
+    const size_t end = std::min(path.find('/'), path.size());
+    segments.push_back(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return segments;
+}
+
+bool IsParameter(std::string_view segment) {
+  return segment.starts_with('{') && segment.ends_with('}');
+}
+
+std::string_view ParameterName(std::string_view segment) {
+  return segment.substr(1, segment.size() - 2);
+}
+
+Error Invalid(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
+
+bool HasQueryType(std::string_view value, std::string_view type) {
+  if (type == "integer") return ParseInteger(value).has_value();
+  if (type == "boolean") return value == "true" || value == "false";
+  return true;
+}
+
+Result<void> CheckQuery(const Route& route, const net::HttpRequest& request) {
+  for (const auto& [name, value] : request.query) {
+    const auto parameter = std::ranges::find(route.query, name, &QueryParameter::name);
+    if (parameter == route.query.end()) {
+      return Invalid(fmt::format("unknown query parameter '{}'", name));
+    }
+    if (!HasQueryType(value, parameter->type)) {
+      return Invalid(fmt::format("query parameter '{}' must be of type {}", name, parameter->type));
+    }
+  }
+  for (const QueryParameter& parameter : route.query) {
+    if (parameter.required && !request.Query(parameter.name)) {
+      return Invalid(fmt::format("query parameter '{}' is missing", parameter.name));
+    }
+  }
+  return {};
+}
+
+Result<json::value> ParseBody(const JsonSchema& schema, std::string_view text) {
+  boost::system::error_code error;
+  json::value body = json::parse(text, error);
+  if (error) return Invalid(fmt::format("the body is not JSON: {}", error.message()));
+  if (const auto fault = schema.FindFault(body)) return Invalid(fmt::format("body: {}", *fault));
+  return body;
+}
+
+net::HttpResponse ErrorResponse(const Error& error, std::string_view request_id) {
+  return net::HttpResponse::Json(ErrorRowOf(error.code).http_status,
+                                 HttpErrorJson(error, request_id));
+}
+
+}  // namespace
+
+const std::string& RouteCall::PathValue(std::string_view name) const {
+  const auto found =
+      std::ranges::find(path_values, name, &std::pair<std::string_view, std::string>::first);
+  CAIRN_CHECK(found != path_values.end(), "{} has no {{{}}}", route.path, name);
+  return found->second;
+}
+
+RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)) {
+  Add({.method = "GET",
+       .path = "/openapi.json",
+       .summary = "This document.",
+       .responses = {{200, "The OpenAPI document of the server.",
+                      R"({"type":"object","additionalProperties":true})"}},
+       .handler = [this](const RouteCall&) -> awaitable<Result<net::HttpReply>> {
+         co_return net::HttpReply(net::HttpResponse::Json(200, OpenApiOnce()));
+       }});
+}
+
+void RouteTable::Add(Route route) {
+  CAIRN_CHECK(route.path.starts_with('/'), "{}", route.path);
+  CAIRN_CHECK(!route.method.empty() && !route.summary.empty() && !route.responses.empty() &&
+                  route.handler,
+              "{} {} lacks something", route.method, route.path);
+  Row row{.segments = SplitPath(route.path)};
+  for (const Row& other : rows_) {
+    CAIRN_CHECK(other.route.method != route.method || other.segments != row.segments,
+                "{} {} is there twice", route.method, route.path);
+  }
+  const auto parse = [&](std::string_view text) -> std::optional<JsonSchema> {
+    if (text.empty()) return std::nullopt;
+    Result<JsonSchema> schema = JsonSchema::Parse(text);
+    CAIRN_CHECK(schema.ok(), "{} {}: {}", route.method, route.path, schema.error().message);
+    return *std::move(schema);
+  };
+  row.request_schema = parse(route.request_schema);
+  for (const RouteResponse& response : route.responses) {
+    row.response_schemas.push_back(parse(response.schema));
+  }
+  row.route = std::move(route);
+  rows_.push_back(std::move(row));
+}
+
+const JsonSchema* RouteTable::ResponseSchema(size_t index, int status) const {
+  const Row& row = rows_[index];
+  for (size_t i = 0; i < row.route.responses.size(); ++i) {
+    if (row.route.responses[i].status == status && row.response_schemas[i]) {
+      return &*row.response_schemas[i];
+    }
+  }
+  return nullptr;
+}
+
+bool RouteTable::Fits(const Row& row, const net::HttpRequest& request) {
+  return std::ranges::equal(row.segments, request.segments,
+                            [](std::string_view pattern, const std::string& segment) {
+                              return IsParameter(pattern) || pattern == segment;
+                            });
+}
+
+RouteTable::Match RouteTable::Find(const net::HttpRequest& request) const {
+  std::string_view method = request.method;
+  if (method == "HEAD") method = "GET";
+  const auto parameters = [](const Row& row) {
+    return std::ranges::count_if(row.segments, IsParameter);
+  };
+  Match match;
+  for (const Row& row : rows_) {
+    if (!Fits(row, request)) continue;
+    // /v1/jobs/stats comes before /v1/jobs/{id}.
+    const bool better = match.row == nullptr || parameters(row) < parameters(*match.row);
+    if (row.route.method == method && better) match.row = &row;
+    match.allowed.push_back(row.route.method);
+  }
+  return match;
+}
+
+const std::string& RouteTable::OpenApiOnce() const {
+  std::call_once(open_api_made_, [this] { open_api_ = OpenApi(); });
+  return open_api_;
+}
+
+// The routes behind one loop.
+class RouteHttpHandler final : public net::HttpHandler {
+ public:
+  explicit RouteHttpHandler(const RouteTable& table) : table_(table) {}
+
+  size_t BodyLimit(const net::HttpRequest& head) override {
+    const RouteTable::Match match = table_.Find(head);
+    return match.row == nullptr ? net::kDefaultBodyLimit : match.row->route.body_limit;
+  }
+
+  awaitable<net::HttpReply> Handle(net::HttpRequest request) override {
+    const std::string request_id = request.request_id;
+    const RouteTable::Match match = table_.Find(request);
+    if (match.row == nullptr) co_return NoRoute(match, request);
+    Result<RouteCall> call = Check(*match.row, std::move(request));
+    if (!call.ok()) co_return ErrorResponse(call.error(), request_id);
+    Result<net::HttpReply> reply = co_await match.row->route.handler(*call);
+    if (!reply.ok()) co_return ErrorResponse(reply.error(), request_id);
+    co_return *std::move(reply);
+  }
+
+ private:
+  static net::HttpReply NoRoute(const RouteTable::Match& match, const net::HttpRequest& request) {
+    if (match.allowed.empty()) {
+      return ErrorResponse({ErrorCode::kNotFound, fmt::format("there is no {}", request.path)},
+                           request.request_id);
+    }
+    const Error error{ErrorCode::kInvalid,
+                      fmt::format("{} does not take {}", request.path, request.method)};
+    net::HttpResponse response =
+        net::HttpResponse::Json(405, HttpErrorJson(error, request.request_id));
+    response.headers.Add("Allow", fmt::format("{}", fmt::join(match.allowed, ", ")));
+    return response;
+  }
+
+  static Result<RouteCall> Check(const RouteTable::Row& row, net::HttpRequest request) {
+    CAIRN_RETURN_IF_ERROR(CheckQuery(row.route, request));
+    RouteCall call{.route = row.route, .request = std::move(request), .path_values = {}, .body = {}};
+    for (size_t i = 0; i < row.segments.size(); ++i) {
+      if (!IsParameter(row.segments[i])) continue;
+      call.path_values.emplace_back(ParameterName(row.segments[i]), call.request.segments[i]);
+    }
+    if (row.request_schema) {
+      CAIRN_ASSIGN_OR_RETURN(call.body, ParseBody(*row.request_schema, call.request.body));
+    }
+    return call;
+  }
+
+  const RouteTable& table_;
+};
+
+std::unique_ptr<net::HttpHandler> RouteTable::MakeHandler(net::Loop& /*loop*/) {
+  return std::make_unique<RouteHttpHandler>(*this);
+}
+
+}  // namespace cairn::doors

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "doors/json_schema.h"
+#include "doors/route.h"
+#include "net/http/server.h"
+
+namespace cairn::net {
+class Loop;
+}
+
+namespace cairn::doors {
+
+// What the OpenAPI document says about itself.
+struct ApiInfo {
+  std::string title = "Cairn";
+  std::string version = "0.0.0";
+};
+
+// All routes of the server. Filled at start by one thread, layer by layer; from MakeHandler on it
+// does not change and may be used from any thread. Answers /openapi.json itself.
+class RouteTable {
+ public:
+  explicit RouteTable(ApiInfo info = {});
+  RouteTable(const RouteTable&) = delete;
+  RouteTable& operator=(const RouteTable&) = delete;
+
+  // A row that contradicts itself, or whose method and path are taken, is a bug of the caller and
+  // stops the process.
+  void Add(Route route);
+
+  // Finds the row for each request, checks the request against it, and runs it. 404 for an unknown
+  // path, 405 with Allow for an unknown method of a known one, 400 for what does not fit the row;
+  // all with the JSON body of HttpErrorJson. The table outlives the handler.
+  std::unique_ptr<net::HttpHandler> MakeHandler(net::Loop& loop);
+
+  // The OpenAPI 3.0 document of all rows.
+  std::string OpenApi() const;
+
+  size_t size() const { return rows_.size(); }
+  const Route& row(size_t index) const { return rows_[index].route; }
+  // The schema of a row's response with that status; null if it has none.
+  const JsonSchema* ResponseSchema(size_t index, int status) const;
+
+ private:
+  friend class RouteHttpHandler;
+
+  struct Row {
+    Route route;
+    std::vector<std::string_view> segments;  // of route.path
+    std::optional<JsonSchema> request_schema;
+    std::vector<std::optional<JsonSchema>> response_schemas;  // beside route.responses
+  };
+  struct Match {
+    const Row* row = nullptr;
+    std::vector<std::string_view> allowed;  // methods of rows with this path, if none fits
+  };
+
+  Match Find(const net::HttpRequest& request) const;
+  static bool Fits(const Row& row, const net::HttpRequest& request);
+  const std::string& OpenApiOnce() const;
+
+  const ApiInfo info_;
+  std::deque<Row> rows_;
+  mutable std::once_flag open_api_made_;
+  mutable std::string open_api_;
+};
+
+}  // namespace cairn::doors

@@ -1,0 +1,67 @@
+#include "doors/session.h"
+
+#include <fmt/format.h>
+
+#include "doors/clients.h"
+#include "net/loop.h"
+
+namespace cairn::doors {
+
+Session::Session(net::RespConnection& connection, Clients& clients, Timestamp now)
+    : last_active_us(now.us), connection_(connection), clients_(clients), opened_(now) {
+  clients_.Add(*this);
+}
+
+Session::~Session() { clients_.Remove(*this); }
+
+std::string Session::Text(const std::string& text) const {
+  const std::lock_guard lock(text_mutex_);
+  return text;
+}
+
+void Session::SetText(std::string& text, std::string_view value) {
+  const std::lock_guard lock(text_mutex_);
+  text = value;
+}
+
+void Session::EndMulti() {
+  multi.Clear();
+  queued_commands = 0;
+  in_multi = false;
+}
+
+void Session::Reset() {
+  EndMulti();
+  db = 0;
+  protocol = 2;
+  no_evict = false;
+  no_touch = false;
+  reply_mode = ReplyMode::kOn;
+  set_name("");
+}
+
+std::string Session::Describe(Timestamp now) const {
+  net::RespConnection::Stats stats;
+  if (connection_.loop().InLoop()) stats = connection_.stats();
+  std::string flags;
+  if (in_multi) flags += 'x';
+  if (closing) flags += 'c';
+  if (no_evict) flags += 'e';
+  if (no_touch) flags += 'T';
+  if (flags.empty()) flags = "N";
+  const Command* command = last_command;
+  const std::lock_guard lock(text_mutex_);
+  return fmt::format(
+      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 "
+      "multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs={} rbp=0 obl={} oll=0 omem=0 "
+      "tot-mem={} events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}",
+      id(), connection_.peer(), connection_.local(), connection_.fd(), name_,
+      (now.us - opened_.us) / 1'000'000, (now.us - last_active_us) / 1'000'000, flags, db,
+      in_multi ? static_cast<int64_t>(queued_commands) : -1, stats.input_bytes,
+      stats.input_capacity - stats.input_bytes, stats.output_capacity, stats.output_bytes,
+      stats.input_capacity + stats.output_capacity,
+      command == nullptr ? "NULL" : command->name, static_cast<int>(protocol), library_name_,
+      library_version_);
+}
+
+}  // namespace cairn::doors

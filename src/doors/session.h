@@ -1,0 +1,138 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "doors/command.h"
+#include "net/resp/server.h"
+#include "store/store.h"
+
+namespace cairn::doors {
+
+class Clients;
+
+// A command between MULTI and EXEC.
+struct QueuedCommand {
+  const Command* command;
+  OwnedArgs args;
+};
+
+struct WatchedKey {
+  uint8_t db;
+  Bytes key;
+
+  friend auto operator<=>(const WatchedKey&, const WatchedKey&) = default;
+};
+// Keys under WATCH with the version each had then; 0: there was no such key.
+using WatchedKeys = std::map<WatchedKey, uint64_t>;
+
+// MULTI … EXEC of one connection, and what it watches.
+struct MultiState {
+  bool open = false;    // MULTI was called
+  bool broken = false;  // a command was refused while queueing: EXEC will refuse
+  std::vector<QueuedCommand> queue;
+  size_t queued_bytes = 0;
+  WatchedKeys watched;
+
+  void Clear() { *this = MultiState(); }
+};
+
+enum class ReplyMode {
+  kOn,
+  kOff,       // CLIENT REPLY OFF
+  kSkipNext,  // CLIENT REPLY SKIP: neither it nor the next command gets a reply
+  kSkipThis,  // the command that runs now gets none
+};
+
+// The replies of one connection that are written and not yet sealed, and what they wait for: the
+// connection's replies of one turn leave together, when the last thing any of them shows is durable.
+struct UnsealedReplies {
+  uint32_t count = 0;
+  store::Dependency needs;
+
+  void Add(const store::Dependency& dependency) {
+    ++count;
+    if (dependency.commit > needs.commit) needs.commit = dependency.commit;
+    needs.on_group = needs.on_group || dependency.on_group;
+  }
+};
+
+// A number that the session's loop writes and CLIENT LIST reads from any thread.
+template <typename T>
+class Shared {
+ public:
+  explicit Shared(T value) : value_(value) {}
+  operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT(google-explicit-constructor)
+  Shared& operator=(T value) {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+
+ private:
+  std::atomic<T> value_;
+};
+
+// What the server knows about one connection. Used on the connection's loop; Describe and the
+// getters of text from any thread. Registered with `clients` as long as it lives.
+class Session final : public net::RespSession {
+ public:
+  Session(net::RespConnection& connection, Clients& clients, Timestamp now);
+  ~Session() override;
+
+  net::RespConnection& connection() { return connection_; }
+  const net::RespConnection& connection() const { return connection_; }
+  uint64_t id() const { return connection_.id(); }
+
+  Caller caller() const { return {db, protocol, connection_.id()}; }
+
+  std::string name() const { return Text(name_); }
+  void set_name(std::string_view name) { SetText(name_, name); }
+  void set_library_name(std::string_view name) { SetText(library_name_, name); }
+  void set_library_version(std::string_view version) { SetText(library_version_, version); }
+
+  // One line of CLIENT LIST, without line end. On the session's own loop it also knows the sizes of
+  // the connection's buffers; elsewhere they are given as 0.
+  std::string Describe(Timestamp now) const;
+
+  // Leaves MULTI and forgets what was queued and watched.
+  void EndMulti();
+  // As RESET and a new connection have it; does not touch authentication.
+  void Reset();
+
+  Shared<uint8_t> db{0};
+  Shared<int> protocol{2};
+  Shared<bool> authenticated{false};
+  Shared<bool> no_evict{false};
+  Shared<bool> no_touch{false};
+  Shared<const Command*> last_command{nullptr};
+  Shared<int64_t> last_active_us;
+  Shared<size_t> queued_commands{0};  // multi.queue.size(), for Describe
+  Shared<bool> in_multi{false};       // multi.open, for Describe
+  Shared<bool> closing{false};
+
+  MultiState multi;
+  ReplyMode reply_mode = ReplyMode::kOn;
+  UnsealedReplies unsealed;
+
+ private:
+  std::string Text(const std::string& text) const;
+  void SetText(std::string& text, std::string_view value);
+
+  net::RespConnection& connection_;
+  Clients& clients_;
+  const Timestamp opened_;
+  mutable std::mutex text_mutex_;
+  std::string name_;
+  std::string library_name_;
+  std::string library_version_;
+};
+
+}  // namespace cairn::doors

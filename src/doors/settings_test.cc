@@ -1,0 +1,64 @@
+#include "doors/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace cairn::doors {
+namespace {
+
+class SettingsTest : public ::testing::Test {
+ protected:
+  SettingsTest() {
+    AddText("color", color_);
+    AddText("size", size_);
+    settings_.Add(Setting::Fixed("shape", "round"));
+  }
+
+  void AddText(std::string name, std::string& value) {
+    settings_.Add({.name = std::move(name),
+                   .get = [&value] { return value; },
+                   .set = [&value](std::string_view text) -> Result<void> {
+                     if (text == "bad") return Error{ErrorCode::kInvalid, "must not be bad"};
+                     value = text;
+                     return {};
+                   }});
+  }
+
+  Settings::Values Find(std::vector<std::string_view> patterns) { return settings_.Find(patterns); }
+  std::string Set(std::vector<std::pair<std::string_view, std::string_view>> values) {
+    const Result<void> result = settings_.Set(values);
+    return result.ok() ? "OK" : result.error().message;
+  }
+
+  std::string color_ = "red";
+  std::string size_ = "1";
+  Settings settings_;
+};
+
+TEST_F(SettingsTest, FindsByPatternInAnyCaseAndEachOnce) {
+  EXPECT_EQ(Find({"COLOR"}), (Settings::Values{{"color", "red"}}));
+  EXPECT_EQ(Find({"s*", "sh*"}), (Settings::Values{{"shape", "round"}, {"size", "1"}}));
+  EXPECT_TRUE(Find({"nosuch"}).empty());
+}
+
+TEST_F(SettingsTest, SetsAllOrNone) {
+  EXPECT_EQ(Set({{"color", "blue"}, {"SIZE", "2"}}), "OK");
+  EXPECT_EQ(color_ + size_, "blue2");
+  EXPECT_EQ(Set({{"color", "green"}, {"size", "bad"}}),
+            "ERR CONFIG SET failed (possibly related to argument 'size') - must not be bad");
+  EXPECT_EQ(color_ + size_, "blue2");
+}
+
+TEST_F(SettingsTest, NamesWhatItRefuses) {
+  EXPECT_EQ(Set({{"nosuch", "1"}}),
+            "ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'");
+  EXPECT_EQ(Set({{"shape", "1"}}),
+            "ERR CONFIG SET failed (possibly related to argument 'shape') - can't set immutable "
+            "config");
+  EXPECT_EQ(Set({{"size", "1"}, {"Size", "2"}}),
+            "ERR CONFIG SET failed (possibly related to argument 'Size') - duplicate parameter");
+}
+
+}  // namespace
+}  // namespace cairn::doors

@@ -1,0 +1,116 @@
+#include "doors/testing/test_server.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "doors/connection_commands.h"
+#include "store/rocks/open.h"
+
+namespace cairn::doors::testing {
+namespace {
+
+std::string TextOf(const Result<net::RespValue>& reply) {
+  if (reply.ok()) return reply->ToString();
+  ADD_FAILURE() << "no reply: " << reply.error().message;
+  return "no reply";
+}
+
+}  // namespace
+
+std::string TestClient::Run(std::initializer_list<std::string_view> args) {
+  return TextOf(client_.Command(args));
+}
+
+std::string TestClient::Run(const std::vector<std::string>& args) {
+  return TextOf(client_.Command(args));
+}
+
+net::RespValue TestClient::RunValue(std::initializer_list<std::string_view> args) {
+  Result<net::RespValue> reply = client_.Command(args);
+  EXPECT_TRUE(reply.ok());
+  return reply.ok() ? *std::move(reply) : net::RespValue();
+}
+
+void TestClient::Send(std::initializer_list<std::string_view> args) {
+  const Result<void> sent = client_.Send(args);
+  EXPECT_TRUE(sent.ok());
+}
+
+std::string TestClient::Receive() { return TextOf(client_.Receive()); }
+
+TestServer::TestServer(TestServerOptions options) : options_(std::move(options)) {
+  directory_ = (std::filesystem::temp_directory_path() / "cairn-test-XXXXXX").string();
+  CAIRN_CHECK(mkdtemp(directory_.data()) != nullptr, "{}", directory_);
+  Start();
+}
+
+TestServer::~TestServer() {
+  Stop();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+void TestServer::Start() {
+  store::rocks::Options store_options;
+  store_options.directory = directory_ + "/data";
+  store_options.memory = store::rocks::MemoryBudget::FromTotal(64 << 20);
+  store_options.log_pool = false;
+  store_options.durability = store::Durability::kOs;
+  auto store = store::rocks::Open(store_options, clock_, Log::Silent());
+  CAIRN_CHECK(store.ok(), "{}", store.error().message);
+  store_ = std::make_unique<GatedStore>(*std::move(store));
+  instance_ = std::make_unique<Instance>(
+      InstanceOptions{.password = options_.password, .pool_threads = 2}, *store_, clock_, random_,
+      Log::Silent());
+  AddConnectionCommands(*instance_);
+  if (options_.add_commands) options_.add_commands(*instance_);
+  loops_ = std::make_unique<net::LoopGroup>(options_.loops);
+  server_ = std::make_unique<net::RespServer>(net::RespServerOptions(), *loops_,
+                                              instance_->HandlerFactory(), clock_, Log::Silent());
+  instance_->Attach(*server_);
+  loops_->Start();
+  const Result<uint16_t> port = server_->Listen({"127.0.0.1", 0});
+  CAIRN_CHECK(port.ok(), "{}", port.error().message);
+  port_ = *port;
+}
+
+void TestServer::Stop() {
+  client_.reset();
+  loops_->Stop();
+  server_.reset();
+  loops_.reset();
+  instance_.reset();
+  store_.reset();
+}
+
+void TestServer::Restart() {
+  Stop();
+  Start();
+}
+
+TestClient TestServer::Connect() {
+  Result<net::RespClient> client = net::RespClient::Connect({"127.0.0.1", port_});
+  CAIRN_CHECK(client.ok(), "{}", client.error().message);
+  return TestClient(*std::move(client));
+}
+
+TestClient& TestServer::kept_client() {
+  if (!client_) client_ = std::make_unique<TestClient>(Connect());
+  return *client_;
+}
+
+std::string TestServer::Run(std::initializer_list<std::string_view> args) {
+  return kept_client().Run(args);
+}
+
+std::string TestServer::Run(const std::vector<std::string>& args) {
+  return kept_client().Run(args);
+}
+
+}  // namespace cairn::doors::testing

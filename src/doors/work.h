@@ -1,0 +1,35 @@
+#pragma once
+
+#include "base/result.h"
+#include "store/scopes.h"
+#include "store/store.h"
+#include "store/transaction.h"
+
+namespace cairn::doors {
+
+class Dispatcher;
+class Session;
+
+// The part of one request that happens in the store, kept apart from the connection so that it can
+// go on elsewhere while the connection waits, or is gone:
+//
+//   made on the loop ─ Run in a transaction, on the loop or on the pool ─ Finish on the loop
+class Work {
+ public:
+  Work() = default;
+  virtual ~Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  store::Scopes scopes;
+  store::Access access = store::Access::kRead;
+
+  // May run more than once, on any thread: overwrites what an earlier run has left.
+  virtual Result<void> Run(store::Transaction& transaction) = 0;
+
+  // After Run succeeded and if the connection is still open: writes exactly one reply to
+  // session.connection().out().
+  virtual void Finish(Dispatcher& dispatcher, Session& session) = 0;
+};
+
+}  // namespace cairn::doors

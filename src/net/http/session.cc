@@ -1,0 +1,423 @@
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "base/id.h"
+#include "net/http/event_stream.h"
+#include "net/http/head.h"
+#include "net/http/shard.h"
+#include "net/http/web_socket.h"
+#include "net/loop.h"
+#include "net/tls.h"
+
+namespace cairn::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::awaitable;
+using boost::system::error_code;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
+constexpr SteadyTime kNever = SteadyTime::max();
+// What the input buffer holds beyond a head: the framing of chunks.
+constexpr size_t kBufferSlack = 16 * 1024;
+constexpr size_t kReadBytes = 8 * 1024;
+// A body up to this size is sent in one piece with its head.
+constexpr size_t kOnePieceBytes = 32 * 1024;
+// After the last response the client's remaining input is thrown away for a while: closing a socket
+// with input unread would reset the connection and could take the response with it.
+constexpr std::chrono::seconds kLingerTime{1};
+constexpr size_t kLingerBytes = 16 * 1024 * 1024;
+
+// The client is gone, or the connection is at its end: nobody to answer to.
+struct Gone {};
+using ReadResult = std::variant<Gone, HttpRefusal, HttpRequest>;
+
+template <typename Stream>
+class Session final : public HttpSession, public StreamHost {
+ public:
+  static constexpr bool kTls = std::is_same_v<Stream, TlsStream>;
+
+  Session(std::shared_ptr<HttpShard> shard, Stream stream, std::string peer)
+      : shard_(std::move(shard)),
+        stream_(std::move(stream)),
+        peer_(std::move(peer)),
+        buffer_(shard_->options().header_limit + kBufferSlack),
+        stop_(shard_->loop().io(), kNever) {
+    shard_->Enter(*this);
+  }
+  ~Session() override { shard_->Leave(*this); }
+
+  // The whole life of the connection.
+  awaitable<void> Run() {
+    if constexpr (kTls) {
+      SetDeadline(shard_->options().header_timeout);
+      const auto [failure] = co_await stream_.async_handshake(TlsStream::server, kTuple);
+      if (failure) co_return;
+    }
+    bool more = true;
+    while (more) more = co_await ServeRequest();
+    if (!socket_given_away_) co_await Finish();
+  }
+
+  void CheckDeadline(SteadyTime now) override {
+    if (now < deadline_) return;
+    deadline_ = kNever;
+    expired_ = true;
+    Cancel();
+  }
+
+  void Drain() override {
+    if (idle_) Abort();
+    stop_.cancel();
+  }
+
+  void Abort() override {
+    aborted_ = true;
+    stop_.cancel();
+    error_code ignored;
+    if (!socket_given_away_) beast::get_lowest_layer(stream_).close(ignored);
+    if (on_abort_ != nullptr) on_abort_();
+  }
+
+  // Writes `first` and then `second`. The deadline counts from the last progress. False: the client
+  // is gone.
+  awaitable<bool> Write(std::string_view first, std::string_view second) override {
+    while (!first.empty() || !second.empty()) {
+      SetDeadline(shard_->options().write_timeout);
+      const std::array<asio::const_buffer, 2> buffers = {
+          asio::buffer(first.data(), first.size()), asio::buffer(second.data(), second.size())};
+      const auto [failure, written] = co_await stream_.async_write_some(buffers, kTuple);
+      deadline_ = kNever;
+      if (failure) co_return false;
+      const size_t of_first = std::min(written, first.size());
+      first.remove_prefix(of_first);
+      second.remove_prefix(written - of_first);
+    }
+    co_return true;
+  }
+
+  // Returns when the client has left. What it sends meanwhile is ignored.
+  awaitable<void> AwaitClientGone() override {
+    std::array<char, 1024> ignored;
+    while (true) {
+      const auto [failure, size] = co_await stream_.async_read_some(asio::buffer(ignored), kTuple);
+      if (failure) co_return;
+    }
+  }
+
+  // Returns when the server stops.
+  awaitable<void> AwaitStop() override {
+    if (!shard_->draining() && !aborted_) co_await stop_.async_wait(kTuple);
+  }
+
+ private:
+  // --- One request ------------------------------------------------------------------------------
+
+  // False when the connection is at its end.
+  awaitable<bool> ServeRequest() {
+    ReadResult read = co_await ReadRequest();
+    deadline_ = kNever;
+    if (std::holds_alternative<Gone>(read)) co_return false;
+    keep_alive_ = false;
+    if (auto* refusal = std::get_if<HttpRefusal>(&read)) {
+      const HttpResponse response = ErrorResponse(refusal->status, refusal->message);
+      lingers_ = co_await Respond(response);
+      co_return false;
+    }
+    ++shard_->shared().requests;
+    HttpRequest request = std::get<HttpRequest>(std::move(read));
+    head_only_ = request.method == "HEAD";
+    const bool websocket = request.websocket;
+    const uint64_t started_ns = shard_->shared().clock.MonotonicNs();
+    const std::string what = request.method + " " + request.path;
+
+    HttpReply reply = co_await CallHandler(std::move(request));
+    keep_alive_ = parser_->keep_alive() && !shard_->draining();
+    const int status = std::holds_alternative<HttpResponse>(reply)
+                           ? std::get<HttpResponse>(reply).status
+                           : (websocket ? 101 : 200);
+    LogRequest(what, status, started_ns);
+    if (auto* events = std::get_if<HttpEventStream>(&reply)) {
+      co_await SendEvents(*events);
+      co_return false;
+    }
+    if (auto* upgrade = std::get_if<HttpWebSocket>(&reply)) {
+      if (websocket && buffer_.size() == 0) {
+        co_await Upgrade(*upgrade);
+        co_return false;
+      }
+      // Bytes after the upgrade request came before the client could know that it is accepted.
+      reply = websocket ? ErrorResponse(400, "data before the upgrade was accepted")
+                        : ErrorResponse(500, "the request is not for a WebSocket");
+      keep_alive_ = false;
+    }
+    const bool sent = co_await Respond(std::get<HttpResponse>(reply));
+    lingers_ = sent && !keep_alive_;
+    co_return sent&& keep_alive_;
+  }
+
+  awaitable<ReadResult> ReadRequest() {
+    const HttpServerOptions& options = shard_->options();
+    request_id_.clear();
+    parser_.emplace();
+    parser_->header_limit(static_cast<uint32_t>(options.header_limit));
+    parser_->body_limit(boost::none);
+
+    if (buffer_.size() == 0) {
+      if (shard_->draining()) co_return Gone{};
+      SetDeadline(options.idle_timeout);
+      idle_ = true;
+      const auto [failure, size] =
+          co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kTuple);
+      idle_ = false;
+      if (failure) co_return Gone{};
+      buffer_.commit(size);
+    }
+    SetDeadline(options.header_timeout);
+    const auto [head_failure, head_size] =
+        co_await http::async_read_header(stream_, buffer_, *parser_, kTuple);
+    if (head_failure) co_return Refusal(head_failure);
+
+    auto head = ReadHead(parser_->get().base());
+    if (auto* refusal = std::get_if<HttpRefusal>(&head)) co_return std::move(*refusal);
+    HttpRequest request = std::get<HttpRequest>(std::move(head));
+    if (request.request_id.empty()) request.request_id = NewRequestId();
+    request_id_ = request.request_id;
+    request.peer = peer_;
+    request.tls = kTls;
+
+    const size_t body_limit = shard_->handler().BodyLimit(request);
+    const auto announced = parser_->content_length();
+    if (announced && *announced > body_limit) co_return TooLarge();
+    parser_->body_limit(body_limit);
+    if (!parser_->is_done()) {
+      if (request.headers.Has("Expect")) {
+        const bool sent = co_await Write("HTTP/1.1 100 Continue\r\n\r\n", {});
+        if (!sent) co_return Gone{};
+      }
+      SetDeadline(options.body_timeout);
+      const auto [body_failure, body_size] =
+          co_await http::async_read(stream_, buffer_, *parser_, kTuple);
+      if (body_failure) co_return Refusal(body_failure);
+    }
+    request.body = std::move(parser_->get().body());
+    co_return request;
+  }
+
+  static HttpRefusal TooLarge() { return {413, "the body is larger than this route accepts"}; }
+
+  // What a failed read means: a refusal if there is still somebody to hear it.
+  ReadResult Refusal(const error_code& failure) {
+    if (expired_) return HttpRefusal{408, "the request did not arrive in time"};
+    if (failure == http::error::header_limit || failure == http::error::buffer_overflow) {
+      return HttpRefusal{431, "the request's head is too large"};
+    }
+    if (failure == http::error::body_limit) return TooLarge();
+    if (failure == http::error::bad_version) {
+      return HttpRefusal{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
+    }
+    if (failure == http::error::end_of_stream || failure == http::error::partial_message) {
+      return Gone{};
+    }
+    if (failure.category() == http::make_error_code(http::error::bad_method).category()) {
+      return HttpRefusal{400, "malformed request: " + failure.message()};
+    }
+    return Gone{};
+  }
+
+  awaitable<HttpReply> CallHandler(HttpRequest request) {
+    std::string problem;
+    try {
+      HttpReply reply = co_await shard_->handler().Handle(std::move(request));
+      co_return reply;
+    } catch (const std::exception& thrown) {
+      problem = thrown.what();
+    }
+    LogFailure("a request handler failed", problem);
+    co_return ErrorResponse(500, "internal error");
+  }
+
+  std::string NewRequestId() { return Uuid::V4(shard_->shared().random).ToString(); }
+
+  HttpResponse ErrorResponse(int status, std::string_view message) {
+    if (request_id_.empty()) request_id_ = NewRequestId();
+    return HttpResponse::Json(status, HttpErrorBody(HttpErrorCode(status), message, request_id_));
+  }
+
+  void LogFailure(std::string_view what, const std::string& problem) {
+    if (problem.empty()) return;
+    shard_->shared().log.Error(what, {{"request_id", request_id_}, {"reason", problem}});
+  }
+
+  void LogRequest(const std::string& what, int status, uint64_t started_ns) {
+    const Log& log = shard_->shared().log;
+    if (!log.enabled(LogLevel::kDebug)) return;
+    const uint64_t took_us = (shard_->shared().clock.MonotonicNs() - started_ns) / 1000;
+    log.Debug(
+        "request",
+        {{"request", what}, {"status", status}, {"request_id", request_id_}, {"us", took_us}});
+  }
+
+  // --- Answering --------------------------------------------------------------------------------
+
+  HttpHeaders CommonHeaders(const HttpHeaders& from_handler) {
+    HttpHeaders headers = from_handler;
+    headers.Set("Date", shard_->Date());
+    headers.Set("X-Request-Id", request_id_);
+    return headers;
+  }
+
+  awaitable<bool> Respond(const HttpResponse& response) {
+    HttpHeaders headers = CommonHeaders(response.headers);
+    const bool bodiless = response.status == 204 || response.status == 304;
+    if (!bodiless) headers.Set("Content-Length", std::to_string(response.body.size()));
+    if (!keep_alive_) {
+      headers.Set("Connection", "close");
+    } else if (parser_->get().version() == 10) {
+      headers.Set("Connection", "keep-alive");
+    }
+    std::string head = SerializeHead(response.status, headers);
+    std::string_view body = response.body;
+    if (bodiless || head_only_) body = {};
+    if (body.size() <= kOnePieceBytes) {
+      head.append(body);
+      body = {};
+    }
+    const bool sent = co_await Write(head, body);
+    co_return sent;
+  }
+
+  awaitable<void> SendEvents(HttpEventStream& events) {
+    keep_alive_ = false;
+    const bool chunked = parser_->get().version() == 11;
+    HttpHeaders headers = CommonHeaders(events.headers);
+    headers.Set("Content-Type", "text/event-stream");
+    headers.Set("Cache-Control", "no-cache");
+    headers.Set("Connection", "close");
+    if (chunked) headers.Set("Transfer-Encoding", "chunked");
+    const std::string head = SerializeHead(200, headers);
+    const bool sent = co_await Write(head, {});
+    if (!sent || head_only_) co_return;
+    EventStreamRun run(*this, shard_->loop().io().get_executor(), chunked);
+    const std::string problem = co_await run.Run(events);
+    LogFailure("an event stream failed", problem);
+    lingers_ = !run.broken();
+  }
+
+  awaitable<void> Upgrade(HttpWebSocket& upgrade) {
+    socket_given_away_ = true;
+    const HttpHeaders headers = CommonHeaders(upgrade.headers);
+    const auto socket = MakeWebSocket(std::move(stream_), shard_->options(), upgrade.message_limit);
+    on_abort_ = [&socket] { socket->Abort(); };
+    const std::string problem = co_await socket->Run(parser_->get(), headers, upgrade, *this);
+    on_abort_ = nullptr;
+    LogFailure("a WebSocket handler failed", problem);
+  }
+
+  // --- The end ----------------------------------------------------------------------------------
+
+  awaitable<void> Finish() {
+    if (aborted_) co_return;
+    idle_ = true;
+    SetDeadline(kLingerTime);
+    if constexpr (kTls) {
+      co_await stream_.async_shutdown(kTuple);
+    }
+    error_code ignored;
+    auto& socket = beast::get_lowest_layer(stream_);
+    socket.shutdown(asio::socket_base::shutdown_send, ignored);
+    std::array<char, 4096> discarded;
+    size_t total = 0;
+    while (lingers_ && total < kLingerBytes && !aborted_ && !shard_->draining()) {
+      const auto [failure, size] = co_await socket.async_read_some(asio::buffer(discarded), kTuple);
+      if (failure) break;
+      total += size;
+    }
+    socket.close(ignored);
+  }
+
+  void SetDeadline(std::chrono::milliseconds timeout) {
+    expired_ = false;
+    deadline_ = std::chrono::steady_clock::now() + timeout;
+  }
+
+  void Cancel() {
+    error_code ignored;
+    if (!socket_given_away_) beast::get_lowest_layer(stream_).cancel(ignored);
+  }
+
+  const std::shared_ptr<HttpShard> shard_;
+  Stream stream_;
+  const std::string peer_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  asio::steady_timer stop_;
+  std::function<void()> on_abort_;  // closes the socket once a WebSocket has it
+  SteadyTime deadline_ = kNever;
+  std::string request_id_;
+  bool expired_ = false;  // the deadline ended the last wait
+  bool idle_ = false;     // between requests
+  bool keep_alive_ = false;
+  bool head_only_ = false;
+  bool lingers_ = false;
+  bool aborted_ = false;
+  bool socket_given_away_ = false;
+};
+
+template <typename Stream>
+void Spawn(std::shared_ptr<HttpShard> shard, Stream stream, std::string peer) {
+  asio::io_context& io = shard->loop().io();
+  auto session =
+      std::make_shared<Session<Stream>>(std::move(shard), std::move(stream), std::move(peer));
+  asio::co_spawn(
+      io, [session]() -> awaitable<void> { co_await session->Run(); }, asio::detached);
+}
+
+}  // namespace
+
+void StartHttpSession(std::shared_ptr<HttpShard> shard, FileDescriptor fd,
+                      std::shared_ptr<TlsContext> tls) {
+  const SocketAddress peer = PeerOf(fd.get());
+  const auto protocol =
+      LocalOf(fd.get()).family() == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4();
+  asio::ip::tcp::socket socket(shard->loop().io());
+  error_code failure;
+  socket.assign(protocol, fd.get(), failure);
+  if (failure) {
+    shard->shared().log.Warn("cannot watch a connection", {{"reason", failure.message()}});
+    --shard->shared().open;
+    return;
+  }
+  fd.Release();
+  if (tls == nullptr) {
+    Spawn<TcpStream>(std::move(shard), std::move(socket), peer.ToString());
+  } else {
+    TlsStream stream(std::move(socket), tls->context());
+    Spawn<TlsStream>(std::move(shard), std::move(stream), peer.ToString());
+  }
+}
+
+}  // namespace cairn::net

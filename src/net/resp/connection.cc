@@ -1,0 +1,332 @@
+#include "net/resp/connection.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "net/loop.h"
+#include "net/resp/shard.h"
+
+namespace cairn::net {
+namespace {
+
+using IoStatus = IoResult::Status;
+
+// After so many requests of one connection the others get their turn.
+constexpr int kRequestsPerVisit = 1024;
+// How much input a connection may keep that cannot execute it yet.
+constexpr size_t kPausedInputBytes = 64 * 1024;
+// A request with more arguments than this makes its parser give its memory back.
+constexpr size_t kManyArguments = 1024;
+// The least room a connection's own input buffer has when it is read into.
+constexpr size_t kLeastRoom = 16 * 1024;
+constexpr uint64_t kHandshakeTimeoutNs = 10'000'000'000;
+
+Timestamp WallTime(const Clock& clock, uint64_t at_ns) {
+  const uint64_t now_ns = clock.MonotonicNs();
+  const uint64_t ago_us = now_ns > at_ns ? (now_ns - at_ns) / 1000 : 0;
+  return {clock.Now().us - static_cast<int64_t>(ago_us)};
+}
+
+}  // namespace
+
+SocketConnection::SocketConnection(uint64_t id, RespShard& shard,
+                                   std::shared_ptr<Transport> transport, uint64_t now_ns)
+    : RespConnection(id, shard.loop()),
+      shard_(shard),
+      transport_(std::move(transport)),
+      parser_(shard.options().limits),
+      replies_(out_),
+      opened_ns_(now_ns),
+      active_ns_(now_ns),
+      output_limit_(shard.options().output_hard_limit) {
+  parser_.set_authenticated(false);
+  peer_ = PeerOf(fd()).ToString();
+  local_ = LocalOf(fd()).ToString();
+}
+
+SocketConnection::~SocketConnection() {
+  // The session goes first: its destructor may still ask the connection for its id or address.
+  session_.reset();
+}
+
+bool SocketConnection::Start() {
+  interest_ = EPOLLIN;
+  if (!shard_.poller().Add(fd(), interest_, *this).ok()) return false;
+  session_ = shard_.handler().Open(*this);
+  CAIRN_CHECK(session_ != nullptr, "a handler opened no session");
+  return true;
+}
+
+const ReleaseState& SocketConnection::ReleaseStateOfShard() const { return shard_.release_state(); }
+
+// --- What a handler asks for --------------------------------------------------------------------
+
+void SocketConnection::Seal(uint64_t ticket, uint32_t replies) {
+  if (closed_) return;
+  replies_.Seal(ticket, replies, ReleaseStateOfShard());
+  if (replies_.waiting()) shard_.MarkWaiting(*this);
+  shard_.MarkDirty(*this);
+}
+
+void SocketConnection::Pause(PauseReason reason) {
+  paused_ = true;
+  pause_reason_ = reason;
+  shard_.MarkDirty(*this);
+}
+
+void SocketConnection::Resume() {
+  if (!paused_) return;
+  paused_ = false;
+  if (closed_) return;
+  if (shard_.draining()) {
+    CloseAfterReplies();
+  } else {
+    shard_.MarkRunnable(*this);
+  }
+}
+
+void SocketConnection::CloseAfterReplies() {
+  closing_ = true;
+  if (!closed_) shard_.MarkDirty(*this);
+}
+
+void SocketConnection::CloseNow() {
+  if (closed_) return;
+  closed_ = true;
+  shard_.poller().Remove(fd());
+  shard_.MarkClosed(*this);
+}
+
+RespConnection::Stats SocketConnection::stats() const {
+  Stats stats;
+  stats.opened = WallTime(shard_.clock(), opened_ns_);
+  stats.last_active = WallTime(shard_.clock(), active_ns_);
+  stats.input_bytes = input_.unread().size();
+  stats.input_capacity = input_.capacity();
+  stats.output_bytes = replies_.unsent();
+  stats.output_capacity = out_.capacity();
+  stats.requests = requests_;
+  return stats;
+}
+
+// --- Reading and executing ----------------------------------------------------------------------
+
+void SocketConnection::OnReady(uint32_t events) {
+  if (closed_) return;
+  if ((events & EPOLLOUT) != 0) {
+    write_blocked_ = false;
+    shard_.MarkDirty(*this);
+  }
+  if (listed.runnable) return;  // has input enough
+  const bool readable = (events & EPOLLIN) != 0 || (read_wants_write_ && (events & EPOLLOUT) != 0);
+  if (readable && CanRead()) {
+    ReadAndExecute();
+  } else if ((events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0) {
+    // Nobody is there to answer to. (EPOLLRDHUP is asked for only while blocked.)
+    CloseNow();
+  }
+}
+
+bool SocketConnection::CanExecute() const {
+  return !paused_ && !closing_ && !closed_ &&
+         replies_.unsent() <= shard_.options().output_soft_limit;
+}
+
+bool SocketConnection::CanRead() const {
+  if (input_ended_ || closing_ || closed_) return false;
+  if (CanExecute()) return true;
+  return input_.unread().size() < kPausedInputBytes;
+}
+
+void SocketConnection::ReadAndExecute() {
+  const bool direct = input_.empty();
+  if (!direct && !ReserveForRequest()) return CloseNow();
+  const std::span<char> scratch = shard_.scratch();
+  char* const to = direct ? scratch.data() : input_.tail();
+  const size_t room = direct ? scratch.size() : std::max(input_.room(), size_t{1});
+  const IoResult read = transport_->Read(to, room);
+  read_wants_write_ = read.status == IoStatus::kWantWrite;
+  switch (read.status) {
+    case IoStatus::kDone:
+      shard_.counters().bytes_in.Add(read.bytes);
+      active_ns_ = shard_.now_ns();
+      if (direct) {
+        KeepInput(ExecuteAll({to, read.bytes}));
+      } else {
+        input_.Commit(read.bytes);
+        Continue();
+      }
+      return;
+    case IoStatus::kWantRead:
+    case IoStatus::kWantWrite:
+      shard_.MarkDirty(*this);
+      return;
+    case IoStatus::kEnd:
+      input_ended_ = true;
+      Continue();
+      return;
+    case IoStatus::kFailed:
+      return CloseNow();
+  }
+}
+
+// Makes room in input_ for the rest of the request at its front, as far as its length is known.
+bool SocketConnection::ReserveForRequest() {
+  const size_t have = input_.unread().size();
+  const size_t lacking = parser_.needed() > have ? parser_.needed() - have : 0;
+  return input_.MakeRoom(std::max(lacking, kLeastRoom));
+}
+
+void SocketConnection::Run() {
+  if (closed_) return;
+  Continue();
+  if (transport_->pending() && !listed.runnable && CanRead()) ReadAndExecute();
+}
+
+void SocketConnection::Continue() {
+  const std::string_view before = input_.unread();
+  const std::string_view rest = ExecuteAll(before);
+  input_.Consume(before.size() - rest.size());
+  if (input_.empty()) input_.Release();
+}
+
+// Takes over what ExecuteAll left of the shared buffer.
+void SocketConnection::KeepInput(std::string_view rest) {
+  if (rest.empty() || closed_) return;
+  if (!input_.MakeRoom(std::max(parser_.needed(), rest.size())) || !input_.Append(rest)) CloseNow();
+}
+
+// Executes requests from the front of `input` as long as that is possible, and returns the rest.
+std::string_view SocketConnection::ExecuteAll(std::string_view input) {
+  shard_.MarkDirty(*this);
+  backlog_ = false;
+  for (int i = 0; i < kRequestsPerVisit; ++i) {
+    if (!CanExecute()) {
+      backlog_ = true;
+      return input;
+    }
+    switch (parser_.Parse(input)) {
+      case RespParser::Status::kRequest: {
+        const auto args = parser_.args();
+        if (!args.empty()) {
+          ++requests_;
+          shard_.counters().requests.Add(1);
+          shard_.MarkServed(*this);
+          shard_.handler().Execute(*this, args);
+          if (args.size() > kManyArguments) parser_.ReleaseMemory();
+        }
+        input.remove_prefix(parser_.consumed());
+        break;
+      }
+      case RespParser::Status::kNeedMore:
+        if (parser_.needed() > shard_.options().limits.query_buffer_bytes) {
+          shard_.log().Warn("closing a client past the query buffer limit", {{"client", peer_}});
+          CloseNow();
+        } else if (input_ended_) {
+          CloseAfterReplies();
+        }
+        return input;
+      case RespParser::Status::kError:
+        shard_.counters().protocol_errors.Add(1);
+        protocol_error_ = parser_.error();
+        CloseAfterReplies();
+        return {};
+    }
+  }
+  shard_.MarkRunnable(*this);
+  return input;
+}
+
+// --- The end of a turn --------------------------------------------------------------------------
+
+void SocketConnection::Flush() {
+  if (closed_) return;
+  if (!protocol_error_.empty()) FailProtocol();
+  if (paused_ && pause_reason_ == PauseReason::kBlocked && input_ended_) return CloseNow();
+
+  Write();
+  if (closed_) return;
+  if (replies_.unsent() > output_limit_) {
+    shard_.log().Warn("closing a client that does not read its replies",
+                      {{"client", peer_}, {"unsent_bytes", replies_.unsent()}});
+    return CloseNow();
+  }
+  if (closing_ && replies_.sealed_all_sent()) {
+    transport_->FinishSending();
+    lingers_ = !input_ended_ && !shard_.draining();
+    return CloseNow();
+  }
+  // Goes on with what had to wait, and with bytes that the socket will not announce again.
+  if (CanExecute() && (backlog_ || transport_->pending())) shard_.MarkRunnable(*this);
+  UpdateInterest();
+}
+
+// Earlier requests have been answered by now, so the error takes its place behind their replies.
+void SocketConnection::FailProtocol() {
+  out_.append("-ERR ").append(protocol_error_).append("\r\n");
+  protocol_error_.clear();
+  Seal(0, 1);
+}
+
+void SocketConnection::Write() {
+  while (!write_blocked_) {
+    const std::string_view bytes = replies_.sendable();
+    if (bytes.empty()) return;
+    const IoResult written = transport_->Write(bytes.data(), bytes.size());
+    switch (written.status) {
+      case IoStatus::kDone:
+        shard_.counters().bytes_out.Add(written.bytes);
+        active_ns_ = shard_.now_ns();
+        replies_.Sent(written.bytes);
+        // Less than asked for means that the socket's buffer is full. (TLS takes a record at a
+        // time.)
+        if (written.bytes < bytes.size() && !transport_->tls()) write_blocked_ = true;
+        break;
+      case IoStatus::kWantWrite:
+        write_blocked_ = true;
+        break;
+      case IoStatus::kWantRead:
+        return;  // a TLS handshake that goes on when the socket is readable, as it is watched for
+      case IoStatus::kEnd:
+      case IoStatus::kFailed:
+        return CloseNow();
+    }
+  }
+}
+
+void SocketConnection::UpdateInterest() {
+  uint32_t wanted = 0;
+  if (CanRead()) {
+    wanted |= EPOLLIN;
+  } else if (paused_ && pause_reason_ == PauseReason::kBlocked && !input_ended_) {
+    wanted |= EPOLLRDHUP;
+  }
+  if (write_blocked_ || read_wants_write_) wanted |= EPOLLOUT;
+  if (wanted == interest_) return;
+  interest_ = wanted;
+  shard_.poller().Change(fd(), interest_, *this);
+}
+
+void SocketConnection::Drain() {
+  if (closed_) return;
+  if (!paused_) {
+    CloseAfterReplies();
+  } else if (pause_reason_ == PauseReason::kBlocked) {
+    CloseNow();
+  }
+}
+
+bool SocketConnection::Overdue(uint64_t now_ns, uint64_t idle_timeout_ns) const {
+  if (!transport_->established()) return now_ns > opened_ns_ + kHandshakeTimeoutNs;
+  if (paused_ || idle_timeout_ns == 0) return false;
+  return now_ns > active_ns_ + idle_timeout_ns;
+}
+
+FileDescriptor SocketConnection::TakeLingering() {
+  return lingers_ ? transport_->ReleaseFd() : FileDescriptor();
+}
+
+}  // namespace cairn::net

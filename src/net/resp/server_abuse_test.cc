@@ -1,0 +1,223 @@
+// Clients that send garbage, too much, too little or nothing, that never read, or that vanish. Each
+// may harm only its own connection.
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/resp/server.h"
+#include "net/testing/resp_fixture.h"
+
+namespace cairn::net::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+class RespAbuseTest : public RespServerTest {
+ protected:
+  // A client beside the abusive one must be served as ever.
+  void TearDown() override {
+    if (server_ != nullptr && server_->stats().connections_open < server_->max_clients()) {
+      RespClient bystander = Connect();
+      EXPECT_EQ(Ask(bystander, {"PING"}), "PONG");
+    }
+    RespServerTest::TearDown();
+  }
+};
+
+TEST_F(RespAbuseTest, AMalformedFrameIsAnsweredAndClosesOnlyThatConnection) {
+  Start();
+  RespClient other = Connect();
+  RespClient client = Connect();
+  Send(client, "PING\r\nTICKET 1\r\n*1\r\n:1\r\nPING\r\n");
+  WaitUntil([&] { return log_.executed == 2; });
+  Settle();
+  Release(1);
+  EXPECT_EQ(client.ReceiveUntilClosed().value(),
+            "+PONG\r\n:1\r\n-ERR Protocol error: expected '$', got ':'\r\n");
+  EXPECT_EQ(Ask(other, {"PING"}), "PONG");
+  EXPECT_EQ(server_->stats().protocol_errors, 1U);
+}
+
+TEST_F(RespAbuseTest, TheErrorArrivesEvenIfMuchFollowsTheBadFrame) {
+  Start();
+  RespClient client = Connect();
+  // Unread input would make the kernel reset the connection and take the error with it.
+  std::thread sender([&] {
+    const std::string more(64 * 1024, 'x');
+    std::string_view bad = "*1\r\nx\r\n";
+    if (!client.SendRaw(bad).ok()) return;
+    for (int i = 0; i < 100; ++i) {
+      if (!client.SendRaw(more).ok()) return;
+    }
+    client.FinishSending();
+  });
+  EXPECT_EQ(client.ReceiveUntilClosed().value(), "-ERR Protocol error: expected '$', got 'x'\r\n");
+  sender.join();
+}
+
+TEST_F(RespAbuseTest, GarbageIsRefused) {
+  Start();
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 50; ++round) {
+    RespClient client = Connect();
+    std::string garbage(1 + random() % 100'000, '\0');
+    for (char& byte : garbage) byte = static_cast<char>(random());
+    if (random() % 2 == 0) garbage[0] = '*';
+    // The server may close while we still send: that is no failure of the test.
+    (void)client.SendRaw(garbage);
+    client.FinishSending();
+    (void)client.ReceiveUntilClosed();
+  }
+  WaitUntil([&] { return log_.open_sessions == 0; });
+}
+
+TEST_F(RespAbuseTest, ATooLongLineIsRefused) {
+  Start();
+  RespClient client = Connect();
+  Send(client, std::string(70 * 1024, 'a'));
+  EXPECT_EQ(client.ReceiveUntilClosed().value(), "-ERR Protocol error: too big inline request\r\n");
+}
+
+TEST_F(RespAbuseTest, APromisedArgumentThatNeverComesCostsNoMemory) {
+  Start();
+  std::vector<RespClient> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(Connect());
+    Send(clients.back(), "*2\r\n$4\r\nECHO\r\n$268435456\r\nonly this");
+  }
+  RespClient other = Connect();
+  EXPECT_EQ(Ask(other, {"PING"}), "PONG");
+}
+
+TEST_F(RespAbuseTest, ARequestBeyondTheQueryBufferClosesTheConnection) {
+  RespServerOptions options;
+  options.limits.query_buffer_bytes = 1000;
+  Start(options);
+  RespClient client = Connect();
+  Send(client, "PING\r\n*2\r\n$4\r\nECHO\r\n$2000\r\n");
+  (void)client.ReceiveUntilClosed();  // what was answered before, or a reset
+  WaitUntil([&] { return log_.open_sessions == 0; });
+}
+
+TEST_F(RespAbuseTest, WhoDoesNotReadIsNotServedFurther) {
+  RespServerOptions options;
+  options.output_soft_limit = 256 * 1024;
+  Start(options);
+  RespClient client = Connect();
+  constexpr int kRequests = 1000;
+  std::string requests;
+  for (int i = 0; i < kRequests; ++i) requests += "BIG 100000\r\n";
+  Send(client, requests);
+  // Nothing is read, so execution stops soon after the kernel's buffers are full.
+  int executed = -1;
+  while (executed != log_.executed) {
+    executed = log_.executed;
+    for (int i = 0; i < 20; ++i) Settle();
+  }
+  EXPECT_LT(executed, kRequests);
+  OnLoop([&] {
+    server_->ForEachConnection(loop(), [](RespConnection& connection) {
+      EXPECT_LT(connection.stats().output_bytes, 512U * 1024);
+    });
+  });
+  RespClient other = Connect();
+  EXPECT_EQ(Ask(other, {"PING"}), "PONG");
+  // Once it reads it gets everything.
+  for (int i = 0; i < kRequests; ++i) {
+    const auto reply = client.Receive();
+    ASSERT_TRUE(reply.ok());
+    ASSERT_EQ(reply->text.size(), 100'000U);
+  }
+  EXPECT_EQ(Ask(client, {"PING"}), "PONG");
+}
+
+TEST_F(RespAbuseTest, WhoseOutputPassesTheHardLimitIsClosed) {
+  RespServerOptions options;
+  options.output_hard_limit = 20'000'000;
+  Start(options);
+  RespClient client = Connect();
+  Send(client, "BIG 30000000\r\n");
+  WaitUntil([&] { return log_.executed == 1 && log_.open_sessions == 0; });
+}
+
+TEST_F(RespAbuseTest, TooManyClientsAreToldSo) {
+  RespServerOptions options;
+  options.max_clients = 2;
+  Start(options);
+  RespClient first = Connect();
+  RespClient second = Connect();
+  ASSERT_EQ(Ask(first, {"PING"}), "PONG");
+  ASSERT_EQ(Ask(second, {"PING"}), "PONG");
+  RespClient third = Connect();
+  EXPECT_EQ(third.ReceiveUntilClosed().value(), "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(server_->stats().connections_rejected, 1U);
+  server_->set_max_clients(3);
+  RespClient fourth = Connect();
+  EXPECT_EQ(Ask(fourth, {"PING"}), "PONG");
+  first.Close();
+  second.Close();
+  WaitUntil([&] { return log_.open_sessions == 1; });
+}
+
+TEST_F(RespAbuseTest, SilentClientsAreClosedAfterTheIdleTimeout) {
+  RespServerOptions options;
+  options.idle_timeout = milliseconds(5000);
+  options.sweep_interval = milliseconds(1);
+  Start(options);
+  RespClient silent = Connect();
+  RespClient active = Connect();
+  RespClient blocked = Connect();
+  ASSERT_EQ(Ask(active, {"PING"}), "PONG");
+  Send(blocked, "BLOCK\r\n");
+  WaitUntil([&] { return log_.open_sessions == 3 && log_.executed == 2; });
+  clock_.AdvanceMillis(4000);
+  ASSERT_EQ(Ask(active, {"PING"}), "PONG");
+  clock_.AdvanceMillis(4000);
+  EXPECT_EQ(Next(silent), "closed");
+  EXPECT_EQ(Ask(active, {"PING"}), "PONG");
+  EXPECT_EQ(log_.open_sessions, 2) << "who waits for an event is not idle";
+}
+
+TEST_F(RespAbuseTest, ClientsThatVanishLeaveNothingBehind) {
+  Start();
+  for (int round = 0; round < 200; ++round) {
+    RespClient client = Connect();
+    if (round % 4 != 0) Send(client, "TICKET 1000000\r\nBIG 100000\r\nWORK\r\n*1\r\n$100\r\n");
+    if (round % 2 == 0) {
+      // Closes with a reset instead of a farewell.
+      const linger abort{1, 0};
+      setsockopt(client.fd(), SOL_SOCKET, SO_LINGER, &abort, sizeof(abort));
+    }
+    client.Close();
+  }
+  // Those that wait for work wait for the server's word; give it to all of them.
+  WaitUntil([&] {
+    OnLoop([&] {
+      server_->Release(loop(), 1'000'000);
+      server_->ForEachConnection(loop(), [](RespConnection& connection) { connection.Resume(); });
+    });
+    return log_.open_sessions == 0;
+  });
+}
+
+TEST_F(RespAbuseTest, WhoHasNotAuthenticatedIsHeldToSmallRequests) {
+  Start();
+  RespClient client = Connect();
+  ASSERT_EQ(Ask(client, {"PING"}), "PONG");
+  OnLoop([&] {
+    server_->ForEachConnection(
+        loop(), [](RespConnection& connection) { connection.set_authenticated(false); });
+  });
+  Send(client, "*2\r\n$4\r\nECHO\r\n$20000\r\n");
+  EXPECT_EQ(client.ReceiveUntilClosed().value(),
+            "-ERR Protocol error: unauthenticated bulk length\r\n");
+}
+
+}  // namespace
+}  // namespace cairn::net::testing

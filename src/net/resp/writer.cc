@@ -1,0 +1,178 @@
+#include "net/resp/writer.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace cairn::net {
+namespace {
+
+// The decimal digits of an integer, without allocating.
+class Digits {
+ public:
+  template <typename Integer>
+  explicit Digits(Integer value)
+      : end_(std::to_chars(buffer_.data(), buffer_.data() + buffer_.size(), value).ptr) {}
+
+  std::string_view view() const {
+    return {buffer_.data(), static_cast<size_t>(end_ - buffer_.data())};
+  }
+
+ private:
+  std::array<char, 24> buffer_;
+  char* end_;
+};
+
+// 17 significant digits, so that the double read back is the double written.
+class DoubleText {
+ public:
+  explicit DoubleText(double value) {
+    if (std::isnan(value)) {
+      text_ = "nan";
+    } else if (std::isinf(value)) {
+      text_ = value > 0 ? "inf" : "-inf";
+    } else {
+      const auto [end, failure] = std::to_chars(buffer_.data(), buffer_.data() + buffer_.size(),
+                                                value, std::chars_format::general, 17);
+      CAIRN_CHECK(failure == std::errc{});
+      text_ = {buffer_.data(), static_cast<size_t>(end - buffer_.data())};
+    }
+  }
+  DoubleText(const DoubleText&) = delete;
+  DoubleText& operator=(const DoubleText&) = delete;
+
+  std::string_view view() const { return text_; }
+
+ private:
+  std::array<char, 40> buffer_;
+  std::string_view text_;
+};
+
+}  // namespace
+
+void RespWriter::Header(char type, uint64_t count) {
+  // One append: the type, at most 20 digits, the line end.
+  std::array<char, 24> line;
+  line[0] = type;
+  char* end = std::to_chars(line.data() + 1, line.data() + line.size(), count).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out_.append(line.data(), static_cast<size_t>(end - line.data()));
+}
+
+void RespWriter::Simple(std::string_view text) {
+  out_.push_back('+');
+  out_.append(text);
+  out_.append("\r\n", 2);
+}
+
+void RespWriter::Error(std::string_view text) {
+  out_.push_back('-');
+  const size_t start = out_.size();
+  out_.append(text);
+  std::replace_if(
+      out_.begin() + static_cast<ptrdiff_t>(start), out_.end(),
+      [](char c) { return c == '\r' || c == '\n'; }, ' ');
+  out_.append("\r\n", 2);
+}
+
+void RespWriter::Integer(int64_t value) {
+  std::array<char, 24> line;
+  line[0] = ':';
+  char* end = std::to_chars(line.data() + 1, line.data() + line.size(), value).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out_.append(line.data(), static_cast<size_t>(end - line.data()));
+}
+
+void RespWriter::Bulk(std::string_view bytes) {
+  Header('$', bytes.size());
+  out_.append(bytes);
+  out_.append("\r\n", 2);
+}
+
+void RespWriter::BulkInteger(int64_t value) { Bulk(Digits(value).view()); }
+
+void RespWriter::Null() {
+  if (resp3_) {
+    out_.append("_\r\n", 3);
+  } else {
+    out_.append("$-1\r\n", 5);
+  }
+}
+
+void RespWriter::NullArray() {
+  if (resp3_) {
+    out_.append("_\r\n", 3);
+  } else {
+    out_.append("*-1\r\n", 5);
+  }
+}
+
+void RespWriter::Double(double value) {
+  const DoubleText text(value);
+  if (!resp3_) {
+    Bulk(text.view());
+    return;
+  }
+  out_.push_back(',');
+  out_.append(text.view());
+  out_.append("\r\n", 2);
+}
+
+void RespWriter::Boolean(bool value) {
+  if (resp3_) {
+    out_.append(value ? "#t\r\n" : "#f\r\n", 4);
+  } else {
+    out_.append(value ? ":1\r\n" : ":0\r\n", 4);
+  }
+}
+
+void RespWriter::BigNumber(std::string_view digits) {
+  if (!resp3_) {
+    Bulk(digits);
+    return;
+  }
+  out_.push_back('(');
+  out_.append(digits);
+  out_.append("\r\n", 2);
+}
+
+void RespWriter::Verbatim(std::string_view format, std::string_view text) {
+  CAIRN_CHECK(format.size() == 3, "{}", format);
+  if (!resp3_) {
+    Bulk(text);
+    return;
+  }
+  Header('=', text.size() + 4);
+  out_.append(format);
+  out_.push_back(':');
+  out_.append(text);
+  out_.append("\r\n", 2);
+}
+
+void RespWriter::ArrayHeader(size_t elements) { Header('*', elements); }
+
+void RespWriter::MapHeader(size_t pairs) {
+  if (resp3_) {
+    Header('%', pairs);
+  } else {
+    Header('*', pairs * 2);
+  }
+}
+
+void RespWriter::SetHeader(size_t elements) { Header(resp3_ ? '~' : '*', elements); }
+
+void RespWriter::PushHeader(size_t elements) { Header(resp3_ ? '>' : '*', elements); }
+
+void RespWriter::AttributeHeader(size_t pairs) {
+  CAIRN_CHECK(resp3_, "RESP2 has no attributes");
+  Header('|', pairs);
+}
+
+std::string FormatDouble(double value) { return std::string(DoubleText(value).view()); }
+
+}  // namespace cairn::net

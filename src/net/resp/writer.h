@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cairn::net {
+
+// Appends replies to a buffer in RESP2 or RESP3. RESP3's own types become what Redis 7.0 sends a
+// RESP2 client instead: a map the array of its keys and values, a boolean 1 or 0, a double a bulk
+// string. Cheap to make per reply: it holds a reference and the version, and allocates nothing
+// beyond the buffer's own growth. Headers are followed by their elements, written by further calls.
+class RespWriter {
+ public:
+  RespWriter(std::string& out, int version) : out_(out), resp3_(version >= 3) {}
+
+  void Simple(std::string_view text);  // +OK; text without line breaks
+  void Ok() { out_.append("+OK\r\n", 5); }
+  // `text` begins with its code, "ERR …" or "WRONGTYPE …". Line breaks become spaces.
+  void Error(std::string_view text);
+  void Integer(int64_t value);
+  void Bulk(std::string_view bytes);
+  void BulkInteger(int64_t value);  // a bulk string of its decimal digits
+  void Null();                      // RESP2: a null bulk string
+  void NullArray();                 // RESP2: a null array
+  void Double(double value);
+  void Boolean(bool value);
+  void BigNumber(std::string_view digits);
+  // `format` is three letters: "txt" or "mkd".
+  void Verbatim(std::string_view format, std::string_view text);
+
+  void ArrayHeader(size_t elements);
+  void MapHeader(size_t pairs);
+  void SetHeader(size_t elements);
+  void PushHeader(size_t elements);
+  // Precedes a reply with out-of-band pairs. Exists in RESP3 only.
+  void AttributeHeader(size_t pairs);
+
+  bool resp3() const { return resp3_; }
+  std::string& out() { return out_; }
+
+ private:
+  void Header(char type, uint64_t count);
+
+  std::string& out_;
+  const bool resp3_;
+};
+
+// `value` as Redis 7.0 prints a double in a reply: 17 significant digits, "inf", "-inf", "nan".
+std::string FormatDouble(double value);
+
+}  // namespace cairn::net

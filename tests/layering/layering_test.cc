@@ -1,0 +1,131 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/layering/tree.h"
+#include "tests/support/temp_directory.h"
+
+namespace cairn::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::string_view kLayers =
+    "# a comment\n"
+    "layer base\n"
+    "layer store  base\n"
+    "layer net    base\n"
+    "layer tests  base store\n"
+    "foreign rocksdb/  store\n"
+    "foreign engine.h  store/deep\n";
+
+// A small tree that keeps every rule, to which each test adds one offence.
+class LayeringTest : public ::testing::Test {
+ protected:
+  LayeringTest() {
+    Write("layers.txt", kLayers);
+    for (const char* folder : {"base", "store", "net"}) {
+      Write("src/" + std::string(folder) + "/README.md", "");
+    }
+    Write("src/base/bytes.h", "#pragma once\n#include <string>\n");
+    Write("src/store/store.h", "#pragma once\n#include \"base/bytes.h\"\n");
+    Write("src/store/store.cc", "#include \"store/store.h\"\n#include <rocksdb/db.h>\n");
+    Write("src/store/store_test.cc", "#include \"tests/support/clock.h\"\n");
+    Write("tests/crash/crash_test.cc", "#include \"store/store.h\"\n");
+  }
+
+  void Write(const std::string& path, std::string_view text) {
+    const std::filesystem::path file = directory_ / path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+
+  std::vector<std::string> Offences() const {
+    return FindOffences(directory_.path(), ReadLayers(directory_ / "layers.txt"));
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(LayeringTest, ATreeThatKeepsTheRulesHasNoOffences) { EXPECT_THAT(Offences(), IsEmpty()); }
+
+TEST_F(LayeringTest, AnIncludeOfALayerAboveIsNamed) {
+  Write("src/base/bytes.cc", "// Bytes.\n#include \"store/store.h\"\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/base/bytes.cc:2: base may not include store/store.h"));
+}
+
+TEST_F(LayeringTest, AnIncludeOfALayerBesideIsNamedInAngleBracketsToo) {
+  Write("src/net/loop.h", "#pragma once\n  #  include <store/store.h>\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/net/loop.h:2: net may not include store/store.h"));
+}
+
+TEST_F(LayeringTest, TestProgramsHaveARowToo) {
+  Write("tests/abuse/abuse_test.cc", "#include \"net/loop.h\"\n");
+  EXPECT_THAT(Offences(),
+              ElementsAre("tests/abuse/abuse_test.cc:1: tests may not include net/loop.h"));
+}
+
+TEST_F(LayeringTest, AnIncludeThatClimbsIsNamed) {
+  Write("src/net/loop.cc", "#include \"../store/store.h\"\n");
+  EXPECT_THAT(Offences(),
+              ElementsAre("src/net/loop.cc:1: climbs out of its folder: ../store/store.h"));
+}
+
+TEST_F(LayeringTest, AWrappedLibraryIsIncludedOnlyByTheFolderThatWrapsIt) {
+  Write("src/net/loop.cc", "#include <rocksdb/db.h>\n");
+  Write("src/store/store.cc", "#include <engine.h>\n");
+  Write("src/store/deep/engine.cc", "#include <engine.h>\n");
+  EXPECT_THAT(Offences(),
+              ElementsAre("src/net/loop.cc:1: rocksdb/db.h may only be included in store",
+                          "src/store/store.cc:1: engine.h may only be included in store/deep"));
+}
+
+TEST_F(LayeringTest, ProductCodeDoesNotIncludeTestHelpers) {
+  Write("src/store/testing/fixture.h", "#pragma once\n#include \"base/testing/temp_dir.h\"\n");
+  Write("src/store/store.cc", "#include \"store/testing/fixture.h\"\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/store/store.cc:1: product code includes a test helper: "
+                                      "store/testing/fixture.h"));
+}
+
+TEST_F(LayeringTest, AHeaderWithoutPragmaOnceIsNamed) {
+  Write("src/base/clock.h", "namespace cairn {}\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.h:1: no #pragma once"));
+}
+
+TEST_F(LayeringTest, AnUnfinishedSpotIsNamed) {
+  const std::string line = std::string("// FIX") + "ME later";
+  Write("src/base/clock.cc", line);
+  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.cc:1: unfinished: " + line));
+}
+
+TEST_F(LayeringTest, AFileThatGrewTooLongIsNamed) {
+  std::string text;
+  for (int i = 0; i < kMaxLines; ++i) text += "\n";
+  Write("src/base/clock.cc", text);
+  EXPECT_THAT(Offences(), IsEmpty());
+  Write("src/base/clock.cc", text + "\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.cc:1: 801 lines, more than 800: does it have "
+                                      "one subject?"));
+}
+
+TEST_F(LayeringTest, AFolderNeedsARowAndAReadme) {
+  Write("src/extra/thing.cc", "");
+  EXPECT_THAT(Offences(),
+              ElementsAre("src/extra: no row in layers.txt", "src/extra: no README.md"));
+}
+
+// Tests run from the source directory.
+TEST(Tree, KeepsTheRules) {
+  const Layers layers = ReadLayers("cmake/layers.txt");
+  ASSERT_TRUE(layers.may_include.contains("app")) << "not run from the source directory?";
+  for (const std::string& offence : FindOffences(".", layers)) ADD_FAILURE() << offence;
+}
+
+}  // namespace
+}  // namespace cairn::testing

@@ -1,0 +1,159 @@
+#include "tests/layering/tree.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace cairn::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SourceFile {
+  std::string path;    // from the root of the tree: "src/store/rocks/engine.cc"
+  std::string folder;  // its row in the layers: "store", "tests", "bench"
+  std::vector<std::string> lines;
+};
+
+// Words that mark unfinished work, spelled in halves so that this file does not find itself.
+const std::string kUnfinished[] = {std::string("TO") + "DO", std::string("FIX") + "ME"};
+
+std::vector<std::string> ReadLines(const fs::path& path) {
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t first = path.find('/');
+  const std::string top = path.substr(0, first);
+  if (top != "src") return top;
+  return path.substr(first + 1, path.find('/', first + 1) - first - 1);
+}
+
+std::vector<SourceFile> ReadTree(const fs::path& root) {
+  std::vector<SourceFile> files;
+  for (const char* top : {"src", "tests", "bench"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cc") continue;
+      const std::string path = fs::relative(entry.path(), root).string();
+      files.push_back({path, FolderOf(path), ReadLines(entry.path())});
+    }
+  }
+  std::sort(files.begin(), files.end(),
+            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return files;
+}
+
+// The header a line includes: what stands between the quotes or the angle brackets.
+std::optional<std::string> IncludedHeader(std::string_view line) {
+  const size_t hash = line.find_first_not_of(" \t");
+  if (hash == line.npos || line[hash] != '#') return std::nullopt;
+  const size_t word = line.find_first_not_of(" \t", hash + 1);
+  if (word == line.npos || !line.substr(word).starts_with("include")) return std::nullopt;
+  const size_t open = line.find_first_of("<\"", word);
+  if (open == line.npos) return std::nullopt;
+  const size_t close = line.find(line[open] == '<' ? '>' : '"', open + 1);
+  if (close == line.npos) return std::nullopt;
+  return std::string(line.substr(open + 1, close - open - 1));
+}
+
+bool IsTestCode(std::string_view path) {
+  return !path.starts_with("src/") || path.ends_with("_test.cc") ||
+         path.find("/testing/") != path.npos;
+}
+
+std::string Join(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// Why `file` may not include `header`, or nothing.
+std::optional<std::string> WhyForbidden(const SourceFile& file, const std::string& header,
+                                        const Layers& layers) {
+  if (header.find("..") != header.npos) return "climbs out of its folder: " + header;
+  if (!IsTestCode(file.path)) {
+    if (header.starts_with("tests/") || header.find("/testing/") != header.npos) {
+      return "product code includes a test helper: " + header;
+    }
+  }
+  if (file.path.starts_with("src/")) {
+    for (const auto& [prefix, folders] : layers.foreign) {
+      if (!header.starts_with(prefix)) continue;
+      const bool allowed = std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
+        return file.path.starts_with("src/" + folder + "/");
+      });
+      if (!allowed) return header + " may only be included in " + Join(folders);
+    }
+  }
+  const size_t slash = header.find('/');
+  if (slash == header.npos) return std::nullopt;
+  const std::string target = header.substr(0, slash);
+  const auto row = layers.may_include.find(file.folder);
+  if (!layers.may_include.contains(target) || target == "tests") return std::nullopt;
+  if (row == layers.may_include.end() || row->second.contains(target)) return std::nullopt;
+  return file.folder + " may not include " + header;
+}
+
+void CheckFile(const SourceFile& file, const Layers& layers, std::vector<std::string>& offences) {
+  bool pragma_once = false;
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    const std::string place = file.path + ":" + std::to_string(i + 1) + ": ";
+    if (line == "#pragma once") pragma_once = true;
+    if (const auto header = IncludedHeader(line)) {
+      if (const auto why = WhyForbidden(file, *header, layers)) offences.push_back(place + *why);
+    }
+    for (const std::string& word : kUnfinished) {
+      if (line.find(word) != line.npos) offences.push_back(place + "unfinished: " + line);
+    }
+  }
+  const std::string whole = file.path + ":1: ";
+  if (file.path.ends_with(".h") && !pragma_once) offences.push_back(whole + "no #pragma once");
+  if (file.lines.size() > kMaxLines) {
+    offences.push_back(whole + std::to_string(file.lines.size()) + " lines, more than " +
+                       std::to_string(kMaxLines) + ": does it have one subject?");
+  }
+}
+
+void CheckFolders(const fs::path& root, const Layers& layers, std::vector<std::string>& offences) {
+  if (!fs::exists(root / "src")) return;
+  for (const auto& entry : fs::directory_iterator(root / "src")) {
+    if (!entry.is_directory()) continue;
+    const std::string name = entry.path().filename().string();
+    const std::string place = "src/" + name + ": ";
+    if (!layers.may_include.contains(name)) offences.push_back(place + "no row in layers.txt");
+    if (!fs::exists(entry.path() / "README.md")) offences.push_back(place + "no README.md");
+  }
+}
+
+}  // namespace
+
+Layers ReadLayers(const fs::path& layers_file) {
+  Layers layers;
+  for (const std::string& line : ReadLines(layers_file)) {
+    std::istringstream words(line);
+    std::string keyword;
+    std::string subject;
+    words >> keyword >> subject;
+    if (keyword != "layer" && keyword != "foreign") continue;
+    auto& names = (keyword == "layer" ? layers.may_include : layers.foreign)[subject];
+    if (keyword == "layer") names.insert(subject);
+    for (std::string name; words >> name;) names.insert(name);
+  }
+  return layers;
+}
+
+std::vector<std::string> FindOffences(const fs::path& root, const Layers& layers) {
+  std::vector<std::string> offences;
+  for (const SourceFile& file : ReadTree(root)) CheckFile(file, layers, offences);
+  CheckFolders(root, layers, offences);
+  return offences;
+}
+
+}  // namespace cairn::testing

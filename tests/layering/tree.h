@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cairn::testing {
+
+// The law of includes, as cmake/layers.txt states it.
+struct Layers {
+  // For each folder, the folders it may include, itself among them.
+  std::map<std::string, std::set<std::string>> may_include;
+  // For each prefix of a third-party header, the folders of src where it may be included.
+  std::map<std::string, std::set<std::string>> foreign;
+};
+
+Layers ReadLayers(const std::filesystem::path& layers_file);
+
+// Reads every source file under src, tests and bench of the tree at `root`, and names each place
+// that breaks a rule, as "path:line: what is wrong":
+//  - an #include that the layers forbid, climbs with "..", or reaches test helpers from product
+//  code;
+//  - a header without #pragma once, an unfinished spot, a file of more than kMaxLines lines;
+//  - a folder of src without a README.md, or without a row in the layers.
+// An empty answer means that the tree keeps all of them.
+std::vector<std::string> FindOffences(const std::filesystem::path& root, const Layers& layers);
+
+inline constexpr int kMaxLines = 800;
+
+}  // namespace cairn::testing
