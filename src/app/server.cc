@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <generated/version.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "admin/process_usage.h"
 #include "admin/routes.h"
 #include "app/open_store.h"
+#include "app/redis_settings.h"
 #include "app/tls.h"
 #include "data/commands.h"
 #include "data/entry.h"
@@ -68,6 +70,8 @@ class Server::Impl {
         resp_server_(RespOptions(config), loops_, WithCommands(), clock, log),
         http_server_(HttpOptions(config), loops_, WithRoutes(), clock, random, log) {
     instance_.Attach(resp_server_);
+    AddRedisSettings(
+        config_, resp_server_, [this] { return resp_port_.load(); }, instance_.settings());
     timers_.Register(store::kTimerKeyExpiry, expiry_);
   }
 
@@ -92,6 +96,7 @@ class Server::Impl {
     latency_ = std::make_unique<admin::LoopLatency>(loops_, clock_);
     CAIRN_ASSIGN_OR_RETURN(
         resp_, Listen("resp", resp_server_, config_.resp, RespSpeaksTls(config_) ? tls : nullptr));
+    resp_port_ = resp_.port;
     CAIRN_ASSIGN_OR_RETURN(
         http_, Listen("http", http_server_, config_.http, HttpSpeaksTls(config_) ? tls : nullptr));
     return {};
@@ -182,6 +187,7 @@ class Server::Impl {
   net::RespServer resp_server_;
   net::HttpServer http_server_;
   std::unique_ptr<admin::LoopLatency> latency_;
+  std::atomic<uint16_t> resp_port_{0};  // clients may ask for it while http_ is still being bound
   net::Address resp_;
   net::Address http_;
 };

@@ -186,7 +186,7 @@ ExpireCondition ParseExpireCondition(ArgParser& parser) {
     } else if (doors::EqualsIgnoreCase(word, "LT")) {
       condition.lt = true;
     } else {
-      parser.Fail(fmt::format("ERR Unsupported option {}", word));
+      parser.Fail(fmt::format("ERR Unsupported option {}", doors::Quotable(word)));
     }
   }
   if (condition.nx && (condition.xx || condition.gt || condition.lt)) {

@@ -1,6 +1,7 @@
 #include "data/random_key.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "data/entry.h"
 #include "data/keys.h"
@@ -20,18 +21,22 @@ struct Found {
   bool live = false;
 };
 
-// The first record of the range, from either end.
-Result<std::optional<Found>> FirstOf(store::Transaction& transaction, const store::Range& range,
-                                     bool from_end) {
+enum class End { kFirst, kSecond, kLast };
+
+// The first, second or last record of the range.
+Result<std::optional<Found>> At(store::Transaction& transaction, const store::Range& range,
+                                End end) {
   std::optional<Found> found;
+  bool skip = end == End::kSecond;
   const auto visit = [&](BytesView key, BytesView value) {
     const std::optional<RecordKey> record_key = DecodeRecordKey(key);
     const std::optional<Record> record = DecodeRecord(value);
     const bool live = record && IsLive(*record, transaction.now());
-    if (record_key) found = Found{Bytes(record_key->user_key), live};
-    return false;
+    if (record_key && !skip) found = Found{Bytes(record_key->user_key), live};
+    return std::exchange(skip, false);
   };
-  CAIRN_RETURN_IF_ERROR(transaction.Scan(range, {.reverse = from_end, .limit = 1}, visit));
+  CAIRN_RETURN_IF_ERROR(
+      transaction.Scan(range, {.reverse = end == End::kLast, .limit = 2}, visit));
   return found;
 }
 
@@ -40,22 +45,26 @@ Result<std::optional<Found>> Descend(store::Transaction& transaction, uint8_t db
   std::optional<Found> chosen;
   for (int depth = 0; depth < kMaxDepth; ++depth) {
     const store::Range range = RecordRange(db, prefix);
-    CAIRN_ASSIGN_OR_RETURN(const std::optional<Found> first, FirstOf(transaction, range, false));
-    CAIRN_ASSIGN_OR_RETURN(const std::optional<Found> last, FirstOf(transaction, range, true));
+    CAIRN_ASSIGN_OR_RETURN(std::optional<Found> first, At(transaction, range, End::kFirst));
+    CAIRN_ASSIGN_OR_RETURN(const std::optional<Found> last, At(transaction, range, End::kLast));
     if (!first || !last || first->user_key == last->user_key) return first;
     const auto difference = std::ranges::mismatch(first->user_key, last->user_key);
     const auto shared = static_cast<size_t>(difference.in1 - first->user_key.begin());
-    // The first key may end where the others go on.
-    const int low = shared < first->user_key.size() ? static_cast<uint8_t>(first->user_key[shared])
-                                                    : -1;
     const int high = static_cast<uint8_t>(last->user_key[shared]);
+    // The first key may end where the others go on.
+    if (shared == first->user_key.size()) {
+      CAIRN_ASSIGN_OR_RETURN(std::optional<Found> second, At(transaction, range, End::kSecond));
+      const int low = static_cast<uint8_t>(second->user_key[shared]);
+      if (random.Below(static_cast<uint64_t>(high - low + 2)) == 0) return first;
+      first = std::move(second);
+    }
+    const int low = static_cast<uint8_t>(first->user_key[shared]);
     const int byte = low + static_cast<int>(random.Below(static_cast<uint64_t>(high - low + 1)));
-    if (byte < 0) return first;
     prefix.assign(first->user_key, 0, shared);
     prefix += static_cast<char>(byte);
     store::Range from = RecordRange(db);
     from.begin = EncodeRecordKey({db, prefix});
-    CAIRN_ASSIGN_OR_RETURN(chosen, FirstOf(transaction, from, false));
+    CAIRN_ASSIGN_OR_RETURN(chosen, At(transaction, from, End::kFirst));
     if (!chosen) return chosen;
     prefix = chosen->user_key.substr(0, shared + 1);
   }

@@ -231,6 +231,7 @@ struct Row {
   doors::ConnectionHandler connection;
   std::vector<std::string_view> tips = {};
   uint32_t categories = 0;
+  std::string_view group = "server";
 };
 
 void AddRows(Instance& instance, std::span<const Row> rows) {
@@ -240,7 +241,7 @@ void AddRows(Instance& instance, std::span<const Row> rows) {
                                     .flags = row.flags,
                                     .categories = row.categories,
                                     .secret = row.name == "config|set",
-                                    .group = "server",
+                                    .group = row.group,
                                     .since = row.since,
                                     .complexity = "O(1)",
                                     .summary = row.summary,
@@ -324,7 +325,8 @@ void AddPlainCommands(Instance& instance) {
        "", Role, {}, doors::kCategoryAdmin},
       {"wait", 3, kNoScript, "3.0.0", "Tells how many replicas have followed: none.",
        "numreplicas:integer timeout:integer", Wait,
-       {"request_policy:all_shards", "response_policy:agg_min"}, doors::kCategoryConnection},
+       {"request_policy:all_shards", "response_policy:agg_min"}, doors::kCategoryConnection,
+       "generic"},
       {"shutdown", -1,
        kAdmin | kNoScript | kLoading | kStale | doors::kNoMulti | doors::kAllowBusy, "1.0.0",
        "Stops the server.", "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]", Shutdown},

@@ -419,6 +419,8 @@ void AddStringCommands(doors::Instance& instance) {
     std::string_view syntax;
     doors::RunHandler run;
     std::vector<std::string_view> tips = {};
+    std::string_view deprecated_since = {};
+    std::string_view replaced_by = {};
   };
   using doors::kFast;
   using doors::kReadOnly;
@@ -434,7 +436,7 @@ void AddStringCommands(doors::Instance& instance) {
        "unix-time-seconds:unix-time | PXAT unix-time-milliseconds:unix-time | KEEPTTL]",
        Set},
       {"getset", 3, kPut | kFast, kUpdate, "1.0.0", "O(1)", "Writes a string and returns the old.",
-       "key:key value", GetSet},
+       "key:key value", GetSet, {}, "6.2.0", "`SET` with `GET`"},
       {"getdel", 2, kWrite | kFast, {1, 1, 1, "RW access delete"}, "6.2.0", "O(1)",
        "Reads a string and removes it.", "key:key", GetDel},
       {"getex", -2, kWrite | kFast, kUpdate, "6.2.0", "O(1)",
@@ -466,7 +468,8 @@ void AddStringCommands(doors::Instance& instance) {
       {"getrange", 4, kReadOnly, kRead, "2.4.0", "O(N) for N bytes returned",
        "Reads a part of a string.", "key:key start:integer end:integer", GetRange},
       {"substr", 4, kReadOnly, kRead, "1.0.0", "O(N) for N bytes returned",
-       "Reads a part of a string.", "key:key start:integer end:integer", GetRange},
+       "Reads a part of a string.", "key:key start:integer end:integer", GetRange, {}, "2.0.0",
+       "`GETRANGE`"},
       {"incr", 2, kPut | kFast, kUpdate, "1.0.0", "O(1)", "Adds one to an integer.", "key:key",
        Incr},
       {"decr", 2, kPut | kFast, kUpdate, "1.0.0", "O(1)", "Takes one from an integer.", "key:key",
@@ -483,7 +486,6 @@ void AddStringCommands(doors::Instance& instance) {
        LcsCommand},
   };
   for (const Row& row : kRows) {
-    const bool old_name = row.name == "substr";
     instance.commands().Add(Command{.name = row.name,
                                     .arity = row.arity,
                                     .flags = row.flags,
@@ -496,8 +498,8 @@ void AddStringCommands(doors::Instance& instance) {
                                     .summary = row.summary,
                                     .syntax = row.syntax,
                                     .tips = row.tips,
-                                    .deprecated_since = old_name ? "2.0.0" : "",
-                                    .replaced_by = old_name ? "`GETRANGE`" : "",
+                                    .deprecated_since = row.deprecated_since,
+                                    .replaced_by = row.replaced_by,
                                     .run = row.run});
   }
 }

@@ -66,7 +66,7 @@ TEST_F(TransactionsTest, ACommandThatIsRefusedRefusesTheWhole) {
     EXEC                      => (error) EXECABORT Transaction discarded because of previous errors.
     EXISTS a b                => (integer) 0
     MULTI
-    NOSUCH x                  => (error) ERR unknown command 'NOSUCH', with args beginning with: 'x'
+    NOSUCH                    => (error) ERR unknown command 'NOSUCH', with args beginning with:
     EXEC                      => (error) EXECABORT Transaction discarded because of previous errors.
     MULTI
     SAVE                      => (error) ERR Command not allowed inside a transaction

@@ -28,6 +28,8 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
   return value;
 }
 
+std::string_view Quotable(std::string_view arg) { return arg.substr(0, arg.find('\0')); }
+
 std::string WrongArity(std::string_view name) {
   return fmt::format("ERR wrong number of arguments for '{}' command", name);
 }

@@ -26,6 +26,9 @@ bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 // plus, no leading zero, no space, no "-0".
 std::optional<int64_t> ParseInteger(std::string_view text);
 
+// An argument as an error repeats it: Redis prints it as a C string, up to the first zero byte.
+std::string_view Quotable(std::string_view arg);
+
 // "wrong number of arguments for 'NAME' command", with its code.
 std::string WrongArity(std::string_view name);
 

@@ -26,7 +26,7 @@ std::optional<bool> IsNormalType(std::string_view type) {
 }
 
 std::string UnknownType(std::string_view type) {
-  return fmt::format("ERR Unknown client type '{}'", type);
+  return fmt::format("ERR Unknown client type '{}'", Quotable(type));
 }
 
 void ClientId(ConnectionContext& context) {
@@ -50,7 +50,7 @@ void ClientSetInfo(ConnectionContext& context) {
   const std::string_view value = context.args[3];
   const bool is_name = EqualsIgnoreCase(option, "lib-name");
   if (!is_name && !EqualsIgnoreCase(option, "lib-ver")) {
-    return context.Fail(fmt::format("ERR Unrecognized option '{}'", option));
+    return context.Fail(fmt::format("ERR Unrecognized option '{}'", Quotable(option)));
   }
   if (!IsValidClientName(value)) {
     return context.Fail(
@@ -129,7 +129,7 @@ KillFilter ParseKillFilter(ArgParser& parser) {
     } else if (EqualsIgnoreCase(option, "LADDR")) {
       filter.local_address = value;
     } else if (EqualsIgnoreCase(option, "USER")) {
-      if (value != "default") parser.Fail(fmt::format("ERR No such user '{}'", value));
+      if (value != "default") parser.Fail(fmt::format("ERR No such user '{}'", Quotable(value)));
     } else if (EqualsIgnoreCase(option, "SKIPME")) {
       if (!EqualsIgnoreCase(value, "yes") && !EqualsIgnoreCase(value, "no")) {
         parser.Fail(kSyntaxError);
@@ -259,7 +259,7 @@ void AddClientCommands(Instance& instance) {
        "(ON | OFF)", Switch(&Session::no_evict)},
       {"client|no-touch", 3, kUser, "7.2.0", "Marks the connection as not touching keys.",
        "(ON | OFF)", Switch(&Session::no_touch)},
-      {"client|pause", -3, kOperator, "3.0.0", "Lets requests wait for a time.",
+      {"client|pause", -3, kOperator, "2.9.50", "Lets requests wait for a time.",
        "timeout:integer [WRITE | ALL]", ClientPauseCommand},
       {"client|unpause", 2, kOperator, "6.2.0", "Ends a CLIENT PAUSE.", "", ClientUnpause},
   };

@@ -78,7 +78,7 @@ std::optional<HelloOptions> ParseHello(ConnectionContext& context) {
     } else if (remaining >= 2 && parser.Keyword("SETNAME")) {
       options.name = parser.Next();
     } else {
-      parser.Fail(fmt::format("ERR Syntax error in HELLO option '{}'", parser.Next()));
+      parser.Fail(fmt::format("ERR Syntax error in HELLO option '{}'", Quotable(parser.Next())));
     }
   }
   if (!parser.ok()) {

@@ -57,17 +57,17 @@ std::string UnknownCommand(Args args) {
   std::string quoted;
   for (const std::string_view arg : args.subspan(1)) {
     if (quoted.size() >= kMaxQuotedBytes) break;
-    quoted += fmt::format("'{}' ", arg.substr(0, kMaxQuotedBytes - quoted.size()));
+    quoted += fmt::format("'{}' ", Quotable(arg.substr(0, kMaxQuotedBytes - quoted.size())));
   }
   return fmt::format("ERR unknown command '{}', with args beginning with: {}",
-                     args[0].substr(0, kMaxQuotedBytes), quoted);
+                     Quotable(args[0].substr(0, kMaxQuotedBytes)), quoted);
 }
 
 std::string UnknownSubcommand(const Command& container, std::string_view name) {
   std::string upper(container.name);
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", name.substr(0, kMaxQuotedBytes),
-                     upper);
+  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.",
+                     Quotable(name.substr(0, kMaxQuotedBytes)), upper);
 }
 
 bool MayWrite(const Session& session, const Command& command) {

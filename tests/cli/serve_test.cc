@@ -138,6 +138,19 @@ TEST_F(ServeTest, LimitsReachTheListeners) {
   EXPECT_THAT(server.Command({"PING"}), HasSubstr("max number of clients reached"));
 }
 
+TEST_F(ServeTest, ConfigGetAndSetKnowTheProcessUnderRedisNames) {
+  Server server = Serve({"--max-clients", "50", "--idle-timeout", "5m"});
+  const auto get = [&](std::string_view name) { return server.Command({"CONFIG", "GET", name}); };
+  EXPECT_EQ(get("dir"), "[\"dir\", \"" + data() + "\"]");
+  EXPECT_EQ(get("port"), fmt::format("[\"port\", \"{}\"]", server.resp().port));
+  EXPECT_EQ(get("timeout"), "[\"timeout\", \"300\"]");
+  EXPECT_EQ(get("maxclients"), "[\"maxclients\", \"50\"]");
+  EXPECT_EQ(server.Command({"CONFIG", "SET", "maxclients", "1", "timeout", "0"}), "OK");
+  EXPECT_EQ(get("timeout"), "[\"timeout\", \"0\"]");
+  const Result<net::RespClient> first = server.Connect();
+  EXPECT_THAT(server.Command({"PING"}), HasSubstr("max number of clients reached"));
+}
+
 TEST_F(ServeTest, TlsServesTheDoorsItIsMeantFor) {
   const std::string cert = directory_ / "cert.pem";
   const std::string key = directory_ / "key.pem";

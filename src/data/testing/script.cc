@@ -42,7 +42,7 @@ void PlayLine(doors::testing::TestClient& client, std::string_view line) {
   if (arrow == std::string_view::npos) {
     EXPECT_FALSE(reply.starts_with("(error)")) << line << ": " << reply;
   } else {
-    EXPECT_EQ(reply, Trimmed(line.substr(arrow + 2))) << line;
+    EXPECT_EQ(Trimmed(reply), Trimmed(line.substr(arrow + 2))) << line;
   }
 }
 

@@ -12,6 +12,8 @@ namespace {
 // A decimal integer as Redis reads lengths: an optional minus, no plus, no leading zero, nothing
 // else.
 std::optional<int64_t> ParseLength(std::string_view text) {
+  // Most lengths are one digit.
+  if (text.size() == 1 && text[0] >= '0' && text[0] <= '9') return text[0] - '0';
   if (text.size() > 1 && text[0] == '0') return std::nullopt;
   if (text.size() > 1 && text[0] == '-' && text[1] == '0') return std::nullopt;
   int64_t value = 0;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+
+namespace cairn::testing {
+
+using Request = std::vector<std::string>;
+
+// Makes requests that two servers with the same history must answer alike: all commands of the data
+// layer on few keys, so that they meet, with many of the mistakes clients make. Nothing it sets
+// expires while a test runs, and nothing depends on the time of day.
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed) {}
+
+  // Any command that may stand alone or in a MULTI, mistakes included.
+  Request Any();
+  // One that changes at most what it names, for use between WATCH and EXEC.
+  Request Change();
+  Request Watch();
+
+  std::string Key();
+  uint64_t Below(uint64_t bound) { return random_.Below(bound); }
+  bool OneIn(uint64_t chances) { return random_.Below(chances) == 0; }
+
+ private:
+  std::string Value();
+  std::string Expiry();
+  std::string Pattern();
+  Request Fill(const std::string& form);
+  Request WithMistake(Request request);
+
+  SeededRandom random_;
+};
+
+}  // namespace cairn::testing
