@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "tests/support/temp_directory.h"
 #include "store/rocks/open.h"
+#include "tests/support/temp_directory.h"
 
 namespace cairn::store {
 namespace {

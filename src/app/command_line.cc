@@ -122,7 +122,7 @@ class CommandLine {
 
   void AddServe() {
     CLI::App* serve = AddCommand("serve", "Serve a data directory until SIGTERM or SIGINT", [this] {
-      const LoadedConfig loaded = Load();
+      const LoadedConfig loaded = Load(Purpose::kServe);
       if (Complain(loaded)) return int{kExitUsage};
       return Serve(loaded.config, {.ready_file = given_.ready_file}, terminal_);
     });
@@ -141,7 +141,7 @@ class CommandLine {
             terminal_.Print(SettingsMarkdown());
             return int{kExitOk};
           }
-          const LoadedConfig loaded = Load();
+          const LoadedConfig loaded = Load(Purpose::kServe);
           PrintConfig(loaded, given_.json, terminal_);
           return Complain(loaded) ? int{kExitUsage} : int{kExitOk};
         });
@@ -155,7 +155,7 @@ class CommandLine {
     CLI::App* doctor = AddCommand(
         "doctor", "Explain what is wrong with a configuration or a data directory", [this] {
           const std::vector<Finding> findings =
-              Examine(Load(), {.verify = given_.verify}, SystemClock());
+              Examine(Load(Purpose::kServe), {.verify = given_.verify}, SystemClock());
           PrintFindings(findings, given_.json, terminal_);
           return HasProblem(findings) ? int{kExitFailure} : int{kExitOk};
         });
@@ -168,7 +168,7 @@ class CommandLine {
   void AddBackup() {
     CLI::App* backup = AddCommand(
         "backup", "Copy the data into a new directory, while the server runs or not", [this] {
-          const LoadedConfig loaded = Load();
+          const LoadedConfig loaded = Load(Purpose::kOther);
           if (Complain(loaded)) return int{kExitUsage};
           given_.backup.json = given_.json;
           return Backup(loaded.config, given_.backup, terminal_);
@@ -192,7 +192,7 @@ class CommandLine {
   void AddRestore() {
     CLI::App* restore =
         AddCommand("restore", "Make a data directory from a backup, checking every file", [this] {
-          const LoadedConfig loaded = Load();
+          const LoadedConfig loaded = Load(Purpose::kOther);
           if (Complain(loaded)) return int{kExitUsage};
           return Restore(loaded.config, {.from = given_.restore_from, .json = given_.json},
                          terminal_);
@@ -226,9 +226,10 @@ class CommandLine {
     completion->add_option("shell", given_.shell, "bash, zsh or fish")->required();
   }
 
-  LoadedConfig Load() const {
+  LoadedConfig Load(Purpose purpose) const {
     return LoadConfig(
-        {.flags = given_.settings, .environment = environment_, .file = given_.config_file});
+        {.flags = given_.settings, .environment = environment_, .file = given_.config_file},
+        purpose);
   }
 
   // Tells what is wrong with the configuration; whether anything is.

@@ -52,7 +52,7 @@ bool IsToolVariable(std::string_view name) {
 // Collects values from the lowest source to the highest; a later one replaces an earlier.
 class Loader {
  public:
-  LoadedConfig Load(const ConfigSources& sources) {
+  LoadedConfig Load(const ConfigSources& sources, Purpose purpose) {
     loaded_.origins.assign(Settings().size(), "default");
     ApplyDefaults(sources.environment);
     const auto variable = sources.environment.find(std::string(kConfigVariable));
@@ -69,6 +69,7 @@ class Loader {
     }
     ReadPasswordFile();
     CheckTogether();
+    if (purpose == Purpose::kServe) CheckListening();
     return std::move(loaded_);
   }
 
@@ -181,12 +182,17 @@ class Loader {
     if (config.tls_cert.empty() && !config.tls_client_ca.empty()) {
       Problem("tls.client_ca is set without tls.cert and tls.key: TLS would stay off");
     }
+  }
+
+  void CheckListening() {
+    const Config& config = loaded_.config;
     if (config.resp == config.http && config.resp.port != 0) {
       Problem(fmt::format("resp ({}) and http ({}) are both {}: each needs a port of its own",
                           OriginOf("resp"), OriginOf("http"), net::ToString(config.resp)));
     }
+    if (config.insecure || !config.password.empty()) return;
     for (const auto& [name, address] : {std::pair{"resp", config.resp}, {"http", config.http}}) {
-      if (net::IsLoopback(address) || config.insecure || !config.password.empty()) continue;
+      if (net::IsLoopback(address)) continue;
       Problem(
           fmt::format("{} {} ({}) can be reached from other machines and no password is set: set "
                       "password_file, bind to 127.0.0.1, or allow it with --insecure",
@@ -211,6 +217,8 @@ Environment ProcessEnvironment() {
   return environment;
 }
 
-LoadedConfig LoadConfig(const ConfigSources& sources) { return Loader().Load(sources); }
+LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose) {
+  return Loader().Load(sources, purpose);
+}
 
 }  // namespace cairn::app

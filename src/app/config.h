@@ -33,6 +33,10 @@ struct LoadedConfig {
   std::vector<std::string> problems;
 };
 
-LoadedConfig LoadConfig(const ConfigSources& sources);
+// What the settings are for: an address that cannot or should not be listened on is a problem only
+// to a server.
+enum class Purpose { kServe, kOther };
+
+LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose = Purpose::kServe);
 
 }  // namespace cairn::app

@@ -275,6 +275,12 @@ TEST_F(ConfigTest, AddressForOtherMachinesNeedsAPasswordOrAnExplicitYes) {
   }
 }
 
+TEST_F(ConfigTest, WhereAServerWouldListenDoesNotMatterToOtherCommands) {
+  EXPECT_THAT(LoadConfig(FromFlag("resp", "0.0.0.0:7777"), Purpose::kOther).problems, IsEmpty());
+  EXPECT_THAT(LoadConfig(FromFlag("http", "127.0.0.1:6666"), Purpose::kOther).problems, IsEmpty());
+  EXPECT_THAT(LoadConfig(FromFlag("http", "nonsense"), Purpose::kOther).problems, SizeIs(1));
+}
+
 TEST_F(ConfigTest, SettingsThatNeedEachOtherAreCheckedTogether) {
   EXPECT_THAT(LoadConfig(FromFlag("tls.cert", "c.pem")).problems,
               ElementsAre("tls.cert is set without tls.key: TLS needs both"));

@@ -113,16 +113,16 @@ void Log::Write(LogLevel level, std::string_view message,
   if (enabled(level)) logger_->log(ToSpdlog(level), FormatLogLine(format_, message, fields));
 }
 
-void Log::Debug(std::string_view message, std::vector<LogField> fields) const {
+void Log::Debug(std::string_view message, const std::vector<LogField>& fields) const {
   Write(LogLevel::kDebug, message, fields);
 }
-void Log::Info(std::string_view message, std::vector<LogField> fields) const {
+void Log::Info(std::string_view message, const std::vector<LogField>& fields) const {
   Write(LogLevel::kInfo, message, fields);
 }
-void Log::Warn(std::string_view message, std::vector<LogField> fields) const {
+void Log::Warn(std::string_view message, const std::vector<LogField>& fields) const {
   Write(LogLevel::kWarn, message, fields);
 }
-void Log::Error(std::string_view message, std::vector<LogField> fields) const {
+void Log::Error(std::string_view message, const std::vector<LogField>& fields) const {
   Write(LogLevel::kError, message, fields);
 }
 

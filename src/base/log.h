@@ -39,10 +39,10 @@ class Log {
   // Writes nothing; for tests and tools.
   static Log Silent();
 
-  void Debug(std::string_view message, std::vector<LogField> fields = {}) const;
-  void Info(std::string_view message, std::vector<LogField> fields = {}) const;
-  void Warn(std::string_view message, std::vector<LogField> fields = {}) const;
-  void Error(std::string_view message, std::vector<LogField> fields = {}) const;
+  void Debug(std::string_view message, const std::vector<LogField>& fields = {}) const;
+  void Info(std::string_view message, const std::vector<LogField>& fields = {}) const;
+  void Warn(std::string_view message, const std::vector<LogField>& fields = {}) const;
+  void Error(std::string_view message, const std::vector<LogField>& fields = {}) const;
   bool enabled(LogLevel level) const;
 
  private:

@@ -1,8 +1,8 @@
 #include "data/entry.h"
 
-#include <limits>
-
 #include <fmt/format.h>
+
+#include <limits>
 
 namespace cairn::data {
 namespace {

@@ -25,8 +25,9 @@ inline constexpr std::string_view kWrongType =
 //   if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
 //   entry.Put({.type = ValueType::kString, .payload = value});
 //
-// A key whose time is up counts as missing, although its record may still be there. Lives inside the
-// transaction's body. It shows what was loaded; after a change it is spent: load again to go on.
+// A key whose time is up counts as missing, although its record may still be there. Lives inside
+// the transaction's body. It shows what was loaded; after a change it is spent: load again to go
+// on.
 class Entry {
  public:
   static Result<Entry> Load(store::Transaction& transaction, uint8_t db, BytesView key);
@@ -59,7 +60,8 @@ class Entry {
   void Remove();
 
  private:
-  Entry(store::Transaction& transaction, Bytes key) : transaction_(&transaction), key_(std::move(key)) {}
+  Entry(store::Transaction& transaction, Bytes key)
+      : transaction_(&transaction), key_(std::move(key)) {}
 
   uint8_t db() const { return static_cast<uint8_t>(key_[1]); }
   store::Key store_key() const { return {store::Space::kData, key_}; }
@@ -67,8 +69,8 @@ class Entry {
   void ChangeTimer(std::optional<int64_t> expire_ms);
 
   store::Transaction* transaction_;
-  Bytes key_;    // encoded
-  Bytes value_;  // encoded; empty if there is no record
+  Bytes key_;            // encoded
+  Bytes value_;          // encoded; empty if there is no record
   bool stored_ = false;  // there is a record, live or not
   bool live_ = false;
   ValueType record_type_ = ValueType::kString;

@@ -1,8 +1,8 @@
 #include "data/expiry.h"
 
-#include <limits>
-
 #include <fmt/format.h>
+
+#include <limits>
 
 namespace cairn::data {
 namespace {
@@ -22,8 +22,7 @@ bool TakeExpiryOption(doors::ArgParser& parser, std::optional<ExpiryOption>& opt
   return true;
 }
 
-Result<int64_t> Deadline(ExpiryUnit unit, int64_t number, Timestamp now,
-                         std::string_view command) {
+Result<int64_t> Deadline(ExpiryUnit unit, int64_t number, Timestamp now, std::string_view command) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   if (unit.seconds) {

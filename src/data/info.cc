@@ -1,5 +1,6 @@
 #include "data/info.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -10,8 +11,6 @@
 #include <fstream>
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "data/keys.h"
 #include "doors/arg_parser.h"
@@ -103,8 +102,8 @@ Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instan
 Result<std::string> Memory(CommandContext& /*context*/, Instance& instance) {
   const store::StoreStats stats = instance.store().stats();
   const uint64_t resident = ResidentBytes();
-  const uint64_t total = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t total =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return Section("Memory")
       .Add("used_memory", resident)
       .Add("used_memory_human", Human(resident))
@@ -213,15 +212,14 @@ Result<std::string> Keyspace(CommandContext& context, Instance& /*instance*/) {
   Section section("Keyspace");
   for (int db = 0; db < doors::kDatabases; ++db) {
     const auto number = static_cast<uint8_t>(db);
-    CAIRN_ASSIGN_OR_RETURN(const auto keys, context.transaction.Get({store::Space::kData,
-                                                                     EncodeKeyCounter(number)}));
+    CAIRN_ASSIGN_OR_RETURN(
+        const auto keys, context.transaction.Get({store::Space::kData, EncodeKeyCounter(number)}));
     CAIRN_ASSIGN_OR_RETURN(
         const auto expiring,
         context.transaction.Get({store::Space::kData, EncodeExpiringCounter(number)}));
     if (DecodeCounter(keys) == 0) continue;
-    section.Add(fmt::format("db{}", db),
-                fmt::format("keys={},expires={},avg_ttl=0", DecodeCounter(keys),
-                            DecodeCounter(expiring)));
+    section.Add(fmt::format("db{}", db), fmt::format("keys={},expires={},avg_ttl=0",
+                                                     DecodeCounter(keys), DecodeCounter(expiring)));
   }
   return section.text();
 }
@@ -233,16 +231,11 @@ struct SectionRow {
 };
 
 constexpr SectionRow kSections[] = {
-    {"server", Server},
-    {"clients", ClientsSection},
-    {"memory", Memory},
-    {"persistence", Persistence},
-    {"stats", Stats},
-    {"replication", Replication},
-    {"cpu", Cpu},
-    {"commandstats", CommandStats, false},
-    {"cluster", Cluster},
-    {"keyspace", Keyspace},
+    {"server", Server},   {"clients", ClientsSection},
+    {"memory", Memory},   {"persistence", Persistence},
+    {"stats", Stats},     {"replication", Replication},
+    {"cpu", Cpu},         {"commandstats", CommandStats, false},
+    {"cluster", Cluster}, {"keyspace", Keyspace},
 };
 
 bool Wanted(const SectionRow& section, doors::Args names) {

@@ -1,11 +1,11 @@
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "data/commands.h"
 #include "data/entry.h"
@@ -14,7 +14,6 @@
 #include "doors/arg_parser.h"
 #include "doors/command.h"
 #include "doors/connection_commands.h"
-#include "doors/limits.h"
 
 namespace cairn::data {
 namespace {
@@ -80,7 +79,7 @@ Result<void> Rename(CommandContext& context) { return RenameWith(context, false)
 Result<void> RenameNx(CommandContext& context) { return RenameWith(context, true); }
 
 struct CopyOptions {
-  int64_t db = 0;
+  uint8_t db = 0;
   bool replace = false;
 };
 
@@ -90,8 +89,7 @@ CopyOptions ParseCopyOptions(ArgParser& parser, uint8_t db) {
     if (parser.Keyword("REPLACE")) {
       options.replace = true;
     } else if (parser.remaining() > 1 && parser.Keyword("DB")) {
-      options.db = parser.Integer();
-      if (options.db < 0 || options.db >= doors::kDatabases) parser.Fail(doors::kDbOutOfRange);
+      options.db = parser.Database();
     } else {
       parser.Fail(doors::kSyntaxError);
     }
@@ -104,50 +102,41 @@ void AddCopyScopes(Args args, uint8_t db, store::Scopes& scopes) {
   const CopyOptions options = ParseCopyOptions(parser, db);
   Bytes scratch;
   doors::AddKeyScope(db, args[1], scopes, scratch);
-  if (parser.ok()) {
-    doors::AddKeyScope(static_cast<uint8_t>(options.db), args[2], scopes, scratch);
-  }
+  if (parser.ok()) doors::AddKeyScope(options.db, args[2], scopes, scratch);
 }
 
 Result<void> Copy(CommandContext& context) {
   ArgParser parser(context.args, 3);
   const CopyOptions options = ParseCopyOptions(parser, context.db());
   if (!parser.Finish()) return context.Fail(parser.error());
-  const auto target_db = static_cast<uint8_t>(options.db);
-  if (target_db == context.db() && context.args[1] == context.args[2]) {
+  if (options.db == context.db() && context.args[1] == context.args[2]) {
     return context.Fail(kSameObject);
   }
   CAIRN_ASSIGN_OR_RETURN(const Entry source, Entry::Load(context, context.args[1]));
   CAIRN_ASSIGN_OR_RETURN(Entry target,
-                         Entry::Load(context.transaction, target_db, context.args[2]));
+                         Entry::Load(context.transaction, options.db, context.args[2]));
   const bool copies = source.exists() && (options.replace || !target.exists());
   context.reply.Integer(copies ? 1 : 0);
   if (copies) target.Put({source.type(), source.payload(), source.expire_ms()});
   return {};
 }
 
-std::optional<uint8_t> ParseDb(std::string_view text) {
-  const std::optional<int64_t> db = doors::ParseInteger(text);
-  if (!db || *db < 0 || *db >= doors::kDatabases) return std::nullopt;
-  return static_cast<uint8_t>(*db);
-}
-
 void AddMoveScopes(Args args, uint8_t db, store::Scopes& scopes) {
   Bytes scratch;
   doors::AddKeyScope(db, args[1], scopes, scratch);
-  if (const auto target_db = ParseDb(args[2])) {
-    doors::AddKeyScope(*target_db, args[1], scopes, scratch);
-  }
+  ArgParser parser(args, 2);
+  const uint8_t target_db = parser.Database();
+  if (parser.ok()) doors::AddKeyScope(target_db, args[1], scopes, scratch);
 }
 
 Result<void> Move(CommandContext& context) {
-  if (!doors::ParseInteger(context.args[2])) return context.Fail(doors::kNotAnInteger);
-  const std::optional<uint8_t> target_db = ParseDb(context.args[2]);
-  if (!target_db) return context.Fail(doors::kDbOutOfRange);
-  if (*target_db == context.db()) return context.Fail(kSameObject);
+  ArgParser parser(context.args, 2);
+  const uint8_t target_db = parser.Database();
+  if (!parser.ok()) return context.Fail(parser.error());
+  if (target_db == context.db()) return context.Fail(kSameObject);
   CAIRN_ASSIGN_OR_RETURN(Entry source, Entry::Load(context, context.args[1]));
   CAIRN_ASSIGN_OR_RETURN(Entry target,
-                         Entry::Load(context.transaction, *target_db, context.args[1]));
+                         Entry::Load(context.transaction, target_db, context.args[1]));
   const bool moves = source.exists() && !target.exists();
   context.reply.Integer(moves ? 1 : 0);
   if (!moves) return {};
@@ -294,12 +283,12 @@ void AddKeyCommands(doors::Instance& instance) {
   const std::vector<doors::KeySpec> read = {{1, 1, 1, "RO access"}};
   const std::vector<doors::KeySpec> update = {{1, 1, 1, "RW update"}};
   const std::vector<doors::KeySpec> object = {{2, 2, 1, "RO"}};
-  const std::vector<std::string_view> sum = {"request_policy:multi_shard", "response_policy:agg_sum"};
+  const std::vector<std::string_view> sum = {"request_policy:multi_shard",
+                                             "response_policy:agg_sum"};
   const std::vector<std::string_view> varies = {"nondeterministic_output"};
   constexpr std::string_view kExpire = "key:key seconds:integer [NX | XX | GT | LT]";
   constexpr std::string_view kPExpire = "key:key milliseconds:integer [NX | XX | GT | LT]";
-  constexpr std::string_view kExpireAt =
-      "key:key unix-time-seconds:unix-time [NX | XX | GT | LT]";
+  constexpr std::string_view kExpireAt = "key:key unix-time-seconds:unix-time [NX | XX | GT | LT]";
   constexpr std::string_view kPExpireAt =
       "key:key unix-time-milliseconds:unix-time [NX | XX | GT | LT]";
   const Row kRows[] = {
@@ -311,18 +300,55 @@ void AddKeyCommands(doors::Instance& instance) {
        "Counts which of the keys exist.", "key:key ...", Exists, sum},
       {"touch", -2, kReadOnly | kFast, look_at_all, "3.2.1", "O(N) for N keys",
        "Counts which of the keys exist.", "key:key ...", Exists, sum},
-      {"type", 2, kReadOnly | kFast, {{1, 1, 1, "RO"}}, "1.0.0", "O(1)",
-       "Tells what kind of value a key holds.", "key:key", Type},
-      {"rename", 3, kWrite, {{1, 1, 1, "RW access delete"}, {2, 2, 1, "OW update"}}, "1.0.0",
-       "O(N) for N bytes", "Gives a key another name.", "key:key newkey:key", Rename},
-      {"renamenx", 3, kWrite | kFast, {{1, 1, 1, "RW access delete"}, {2, 2, 1, "OW insert"}},
-       "1.0.0", "O(N) for N bytes", "Gives a key another name if that is free.",
-       "key:key newkey:key", RenameNx},
-      {"copy", -3, kWrite | doors::kDenyOom, {{1, 1, 1, "RO access"}, {2, 2, 1, "OW update"}},
-       "6.2.0", "O(N) for N bytes", "Copies a key.",
-       "source:key destination:key [DB destination-db:integer] [REPLACE]", Copy, {}, AddCopyScopes},
-      {"move", 3, kWrite | kFast, {{1, 1, 1, "RW access update"}}, "1.0.0", "O(N) for N bytes",
-       "Moves a key to another database.", "key:key db:integer", Move, {}, AddMoveScopes},
+      {"type",
+       2,
+       kReadOnly | kFast,
+       {{1, 1, 1, "RO"}},
+       "1.0.0",
+       "O(1)",
+       "Tells what kind of value a key holds.",
+       "key:key",
+       Type},
+      {"rename",
+       3,
+       kWrite,
+       {{1, 1, 1, "RW access delete"}, {2, 2, 1, "OW update"}},
+       "1.0.0",
+       "O(N) for N bytes",
+       "Gives a key another name.",
+       "key:key newkey:key",
+       Rename},
+      {"renamenx",
+       3,
+       kWrite | kFast,
+       {{1, 1, 1, "RW access delete"}, {2, 2, 1, "OW insert"}},
+       "1.0.0",
+       "O(N) for N bytes",
+       "Gives a key another name if that is free.",
+       "key:key newkey:key",
+       RenameNx},
+      {"copy",
+       -3,
+       kWrite | doors::kDenyOom,
+       {{1, 1, 1, "RO access"}, {2, 2, 1, "OW update"}},
+       "6.2.0",
+       "O(N) for N bytes",
+       "Copies a key.",
+       "source:key destination:key [DB destination-db:integer] [REPLACE]",
+       Copy,
+       {},
+       AddCopyScopes},
+      {"move",
+       3,
+       kWrite | kFast,
+       {{1, 1, 1, "RW access update"}},
+       "1.0.0",
+       "O(N) for N bytes",
+       "Moves a key to another database.",
+       "key:key db:integer",
+       Move,
+       {},
+       AddMoveScopes},
       {"expire", -3, kWrite | kFast, update, "1.0.0", "O(1)", "Lets a key expire after some time.",
        kExpire, Expire<kEx>},
       {"pexpire", -3, kWrite | kFast, update, "2.6.0", "O(1)",

@@ -168,18 +168,18 @@ TEST_F(KeyCommandsTest, AnExpiredKeyCanBeWrittenAgain) {
 }
 
 TEST_F(KeyCommandsTest, EveryWriteSeesAnExpiredKeyAsMissing) {
-  for (const char* write : {"APPEND k x => (integer) 1", "INCR k => (integer) 1",
-                            "SETRANGE k 0 x => (integer) 1", "GETSET k x => (nil)",
-                            "SETNX k x => (integer) 1", "INCRBYFLOAT k 2 => \"2\"",
-                            "SET k x KEEPTTL => OK"}) {
+  for (const char* write :
+       {"APPEND k x => (integer) 1", "INCR k => (integer) 1", "SETRANGE k 0 x => (integer) 1",
+        "GETSET k x => (nil)", "SETNX k x => (integer) 1", "INCRBYFLOAT k 2 => \"2\"",
+        "SET k x KEEPTTL => OK"}) {
     server_.Play("SET k old PX 10");
     server_.clock().AdvanceMillis(10);
     server_.Play(write);
     server_.Play("PTTL k => (integer) -1");
   }
-  for (const char* write : {"SET k x XX => (nil)", "PERSIST k => (integer) 0",
-                            "EXPIRE k 10 => (integer) 0", "GETDEL k => (nil)",
-                            "COPY k other => (integer) 0", "MOVE k 1 => (integer) 0"}) {
+  for (const char* write :
+       {"SET k x XX => (nil)", "PERSIST k => (integer) 0", "EXPIRE k 10 => (integer) 0",
+        "GETDEL k => (nil)", "COPY k other => (integer) 0", "MOVE k 1 => (integer) 0"}) {
     server_.Play("SET k old PX 10");
     server_.clock().AdvanceMillis(10);
     server_.Play(write);

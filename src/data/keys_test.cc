@@ -11,8 +11,19 @@ namespace cairn::data {
 namespace {
 
 std::vector<Bytes> UserKeys() {
-  return {"", Bytes(1, '\0'), "a", Bytes("a\0", 2), "aa", "ab", "b", Bytes(255, 'x'),
-          Bytes(256, 'x'), Bytes(65535, 'y'), Bytes(65536, 'y'), "\xff", "\xff\xff"};
+  return {"",
+          Bytes(1, '\0'),
+          "a",
+          Bytes("a\0", 2),
+          "aa",
+          "ab",
+          "b",
+          Bytes(255, 'x'),
+          Bytes(256, 'x'),
+          Bytes(65535, 'y'),
+          Bytes(65536, 'y'),
+          "\xff",
+          "\xff\xff"};
 }
 
 TEST(DataKeysTest, RoundTrip) {
@@ -26,7 +37,7 @@ TEST(DataKeysTest, RoundTrip) {
   }
   for (const uint64_t version : {uint64_t{0}, uint64_t{255}, uint64_t{1} << 32, UINT64_MAX}) {
     for (const std::optional<int64_t> expire_ms :
-         {std::optional<int64_t>(), std::optional<int64_t>(0), std::optional<int64_t>(1) ,
+         {std::optional<int64_t>(), std::optional<int64_t>(0), std::optional<int64_t>(1),
           std::optional<int64_t>(std::numeric_limits<int64_t>::max())}) {
       for (const Bytes& payload : UserKeys()) {
         const Record record{ValueType::kString, version, expire_ms, payload};
@@ -71,7 +82,8 @@ TEST(DataKeysTest, TruncatedInputIsRejected) {
   }
   EXPECT_EQ(DecodeRecordKey(EncodeKeyCounter(2)), std::nullopt);
   EXPECT_EQ(DecodeTimerOwner(""), std::nullopt);
-  for (const std::optional<int64_t> expire_ms : {std::optional<int64_t>(), std::optional<int64_t>(5)}) {
+  for (const std::optional<int64_t> expire_ms :
+       {std::optional<int64_t>(), std::optional<int64_t>(5)}) {
     const Bytes record = EncodeRecord({ValueType::kString, 1, expire_ms, ""});
     for (size_t size = 0; size < record.size(); ++size) {
       EXPECT_EQ(DecodeRecord(record.substr(0, size)), std::nullopt) << size;

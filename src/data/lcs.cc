@@ -36,8 +36,8 @@ Lcs FindLcs(std::string_view a, std::string_view b) {
       --i;
       --j;
       lcs.text += a[i];
-      const bool extends = !lcs.matches.empty() && lcs.matches.back().a == i + 1 &&
-                           lcs.matches.back().b == j + 1;
+      const bool extends =
+          !lcs.matches.empty() && lcs.matches.back().a == i + 1 && lcs.matches.back().b == j + 1;
       if (extends) {
         lcs.matches.back() = {i, j, lcs.matches.back().length + 1};
       } else {

@@ -9,8 +9,8 @@
 #include "base/random.h"
 #include "data/testing/script.h"
 
-// Random commands against a model that a child could check: a map from key to value and expiry, with
-// restarts and the passing of time in between.
+// Random commands against a model that a child could check: a map from key to value and expiry,
+// with restarts and the passing of time in between.
 namespace cairn::data {
 namespace {
 
@@ -102,7 +102,7 @@ class ModelTest : public ::testing::TestWithParam<uint64_t> {
         return;
       }
       case 7: {
-        const int64_t left = value == nullptr      ? -2
+        const int64_t left = value == nullptr    ? -2
                              : !value->expire_ms ? -1
                                                  : *value->expire_ms - Now();
         return Expect({"PTTL", key}, Number(left));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "data/entry.h"
 #include "data/keys.h"
 
@@ -35,8 +36,7 @@ Result<std::optional<Found>> At(store::Transaction& transaction, const store::Ra
     if (record_key && !skip) found = Found{Bytes(record_key->user_key), live};
     return std::exchange(skip, false);
   };
-  CAIRN_RETURN_IF_ERROR(
-      transaction.Scan(range, {.reverse = end == End::kLast, .limit = 2}, visit));
+  CAIRN_RETURN_IF_ERROR(transaction.Scan(range, {.reverse = end == End::kLast, .limit = 2}, visit));
   return found;
 }
 
@@ -54,6 +54,7 @@ Result<std::optional<Found>> Descend(store::Transaction& transaction, uint8_t db
     // The first key may end where the others go on.
     if (shared == first->user_key.size()) {
       CAIRN_ASSIGN_OR_RETURN(std::optional<Found> second, At(transaction, range, End::kSecond));
+      CAIRN_CHECK(second.has_value());  // last differs from first, so there are two
       const int low = static_cast<uint8_t>(second->user_key[shared]);
       if (random.Below(static_cast<uint64_t>(high - low + 2)) == 0) return first;
       first = std::move(second);

@@ -1,5 +1,7 @@
-#include <cerrno>
+#include <fmt/format.h>
+
 #include <cctype>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -8,8 +10,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "data/commands.h"
 #include "data/entry.h"
@@ -106,9 +106,8 @@ Result<void> Scan(CommandContext& context, ScanCursors& cursors) {
   if (!parser.Finish()) return context.Fail(parser.error());
 
   const uint8_t db = context.db();
-  const store::Range range =
-      RangeFrom(RecordRange(db, doors::GlobLiteralPrefix(options.pattern)), db,
-                *cursor == 0 ? std::nullopt : cursors.Find(*cursor, db));
+  const store::Range range = RangeFrom(RecordRange(db, doors::GlobLiteralPrefix(options.pattern)),
+                                       db, *cursor == 0 ? std::nullopt : cursors.Find(*cursor, db));
   std::vector<Bytes> found;
   std::optional<Bytes> next_key;
   int64_t visited = 0;
@@ -138,8 +137,7 @@ Result<void> Scan(CommandContext& context, ScanCursors& cursors) {
 
 Result<void> DbSize(CommandContext& context) {
   const Bytes counter = EncodeKeyCounter(context.db());
-  CAIRN_ASSIGN_OR_RETURN(const auto count,
-                         context.transaction.Get({store::Space::kData, counter}));
+  CAIRN_ASSIGN_OR_RETURN(const auto count, context.transaction.Get({store::Space::kData, counter}));
   context.reply.Integer(DecodeCounter(count));
   return {};
 }
@@ -184,13 +182,9 @@ Result<void> Flush(CommandContext& context, uint8_t first_db, uint8_t last_db) {
   return {};
 }
 
-Result<void> FlushDb(CommandContext& context) {
-  return Flush(context, context.db(), context.db());
-}
+Result<void> FlushDb(CommandContext& context) { return Flush(context, context.db(), context.db()); }
 
-Result<void> FlushAll(CommandContext& context) {
-  return Flush(context, 0, doors::kDatabases - 1);
-}
+Result<void> FlushAll(CommandContext& context) { return Flush(context, 0, doors::kDatabases - 1); }
 
 }  // namespace
 
@@ -216,20 +210,45 @@ void AddScanCommands(doors::Instance& instance) {
   const std::vector<std::string_view> flush = {"request_policy:all_shards",
                                                "response_policy:all_succeeded"};
   const Row kRows[] = {
-      {"keys", 2, kReadOnly, "generic", "1.0.0", "O(N) for N keys under the pattern's prefix",
-       "Lists the keys that match a pattern.", "pattern:pattern", Keys,
+      {"keys",
+       2,
+       kReadOnly,
+       "generic",
+       "1.0.0",
+       "O(N) for N keys under the pattern's prefix",
+       "Lists the keys that match a pattern.",
+       "pattern:pattern",
+       Keys,
        {"request_policy:all_shards", "nondeterministic_output_order"}},
-      {"scan", -2, kReadOnly, "generic", "2.8.0", "O(N) for N keys visited",
+      {"scan",
+       -2,
+       kReadOnly,
+       "generic",
+       "2.8.0",
+       "O(N) for N keys visited",
        "Lists keys a few at a time.",
        "cursor:integer [MATCH pattern:pattern] [COUNT count:integer] [TYPE type]",
        [cursors](CommandContext& context) { return Scan(context, *cursors); },
        {"nondeterministic_output", "request_policy:special"}},
-      {"randomkey", 1, kReadOnly, "generic", "1.0.0", "O(L) for a key of L bytes",
-       "Returns some key.", "",
+      {"randomkey",
+       1,
+       kReadOnly,
+       "generic",
+       "1.0.0",
+       "O(L) for a key of L bytes",
+       "Returns some key.",
+       "",
        [&random](CommandContext& context) { return RandomKey(context, random); },
        {"request_policy:all_shards", "nondeterministic_output"}},
-      {"dbsize", 1, kReadOnly | kFast, "server", "1.0.0", "O(1)",
-       "Tells how many keys the database has.", "", DbSize,
+      {"dbsize",
+       1,
+       kReadOnly | kFast,
+       "server",
+       "1.0.0",
+       "O(1)",
+       "Tells how many keys the database has.",
+       "",
+       DbSize,
        {"request_policy:all_shards", "response_policy:agg_sum"}},
       {"flushdb", -1, kWrite, "server", "1.0.0", "O(1)", "Removes all keys of the database.",
        "[ASYNC | SYNC]", FlushDb, flush},
@@ -238,21 +257,20 @@ void AddScanCommands(doors::Instance& instance) {
   };
   for (const Row& row : kRows) {
     const bool dangerous = row.name == "keys" || row.flags == kWrite;
-    instance.commands().Add(
-        Command{.name = row.name,
-                .arity = row.arity,
-                .flags = row.flags,
-                .categories = doors::kCategoryKeyspace |
-                              (dangerous ? doors::kCategoryDangerous : 0U),
-                .scopes = doors::ScopeRule::kEverything,
-                .long_running = row.name == "keys",
-                .group = row.group,
-                .since = row.since,
-                .complexity = row.complexity,
-                .summary = row.summary,
-                .syntax = row.syntax,
-                .tips = row.tips,
-                .run = row.run});
+    instance.commands().Add(Command{
+        .name = row.name,
+        .arity = row.arity,
+        .flags = row.flags,
+        .categories = doors::kCategoryKeyspace | (dangerous ? doors::kCategoryDangerous : 0U),
+        .scopes = doors::ScopeRule::kEverything,
+        .long_running = row.name == "keys",
+        .group = row.group,
+        .since = row.since,
+        .complexity = row.complexity,
+        .summary = row.summary,
+        .syntax = row.syntax,
+        .tips = row.tips,
+        .run = row.run});
   }
 }
 

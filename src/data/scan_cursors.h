@@ -12,8 +12,8 @@
 
 namespace cairn::data {
 
-// Where SCANs have got to. A cursor is a number to clients and a key to us, so the numbers given out
-// are remembered with their keys, the most recently used of them, within a bound.
+// Where SCANs have got to. A cursor is a number to clients and a key to us, so the numbers given
+// out are remembered with their keys, the most recently used of them, within a bound.
 //
 // A number that is not known (any more, or to this process) stands for the beginning: such a scan
 // returns keys again, which SCAN allows, and misses none, which it must not. Numbers are random, so
@@ -24,8 +24,8 @@ class ScanCursors {
  public:
   ScanCursors(Random& random, size_t max_cursors, size_t max_bytes);
 
-  // A cursor for going on at `next_key` of database `db`. Never 0, and below 2^53, which all clients
-  // can hold as a number.
+  // A cursor for going on at `next_key` of database `db`. Never 0, and below 2^53, which all
+  // clients can hold as a number.
   uint64_t Save(uint8_t db, BytesView next_key);
   std::optional<Bytes> Find(uint64_t cursor, uint8_t db);
 

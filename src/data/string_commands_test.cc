@@ -164,12 +164,11 @@ TEST_F(StringCommandsTest, LongestCommonSubsequence) {
 }
 
 TEST_F(StringCommandsTest, OtherTypesAreRefused) {
-  const auto written =
-      server_.store().Run({}, [](store::Transaction& transaction) -> Result<void> {
-        CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, 0, "h"));
-        entry.Put({.type = ValueType::kHash, .payload = "x"});
-        return {};
-      });
+  const auto written = server_.store().Run({}, [](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, 0, "h"));
+    entry.Put({.type = ValueType::kHash, .payload = "x"});
+    return {};
+  });
   ASSERT_TRUE(written.ok());
   const std::string wrong = "(error) " + std::string(kWrongType);
   for (const char* command :

@@ -177,9 +177,9 @@ TEST_F(TransactionsTest, ChangingBackIsNoticed) {
 }
 
 TEST_F(TransactionsTest, EveryKindOfChangeIsNoticed) {
-  for (const char* change : {"DEL k", "EXPIRE k 100", "PERSIST t", "RENAME k x", "APPEND k x",
-                             "FLUSHALL", "RENAME other k", "MOVE k 5", "SET new 1", "PEXPIRE k -1",
-                             "COPY other k REPLACE"}) {
+  for (const char* change :
+       {"DEL k", "EXPIRE k 100", "PERSIST t", "RENAME k x", "APPEND k x", "FLUSHALL",
+        "RENAME other k", "MOVE k 5", "SET new 1", "PEXPIRE k -1", "COPY other k REPLACE"}) {
     DataServer::Play(b_, "FLUSHALL");
     DataServer::Play(b_, "MSET k 1 other 2");
     DataServer::Play(b_, "SET t 1 EX 1000");

@@ -1,8 +1,11 @@
 #include "doors/arg_parser.h"
 
-#include <charconv>
-
 #include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+#include "doors/limits.h"
 
 namespace cairn::doors {
 namespace {
@@ -48,6 +51,16 @@ int64_t ArgParser::Integer(std::string_view error) {
   const std::optional<int64_t> value = ParseInteger(Next());
   if (!value) Fail(error);
   return value.value_or(0);
+}
+
+uint8_t ArgParser::Database() {
+  const int64_t db = Integer();
+  // Redis reads it as an int before it looks which databases there are.
+  if (db < std::numeric_limits<int32_t>::min() || db > std::numeric_limits<int32_t>::max()) {
+    Fail("ERR value is out of range, value must between -2147483648 and 2147483647");
+  }
+  if (db < 0 || db >= kDatabases) Fail("ERR DB index is out of range");
+  return ok() ? static_cast<uint8_t>(db) : 0;
 }
 
 bool ArgParser::Keyword(std::string_view name) {

@@ -17,7 +17,6 @@ inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kNotAFloat = "ERR value is not a valid float";
 inline constexpr std::string_view kNoSuchKey = "ERR no such key";
-inline constexpr std::string_view kDbOutOfRange = "ERR DB index is out of range";
 
 // Whether both are the same but for the case of ASCII letters.
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
@@ -52,6 +51,9 @@ class ArgParser {
   std::string_view Next();
   // What does not parse is the error named, and 0.
   int64_t Integer(std::string_view error = kNotAnInteger);
+
+  // The number of a database.
+  uint8_t Database();
 
   // Takes the next argument if it is `name`, in any case.
   bool Keyword(std::string_view name);

@@ -1,10 +1,10 @@
+#include <fmt/format.h>
+
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "doors/arg_parser.h"
 #include "doors/connection_commands.h"
@@ -104,8 +104,7 @@ struct KillFilter {
   bool Matches(const Session& session, const Session& me) const {
     if (skip_me && &session == &me) return false;
     const net::RespConnection& connection = session.connection();
-    return normal && (!id || *id == session.id()) &&
-           (!address || *address == connection.peer()) &&
+    return normal && (!id || *id == session.id()) && (!address || *address == connection.peer()) &&
            (!local_address || *local_address == connection.local());
   }
 };

@@ -162,8 +162,8 @@ struct Command {
   std::string_view since;
   std::string_view complexity = {};
   std::string_view summary;
-  std::string_view syntax = {};              // see command_syntax.h
-  std::vector<std::string_view> tips = {};   // for proxies and cluster clients
+  std::string_view syntax = {};             // see command_syntax.h
+  std::vector<std::string_view> tips = {};  // for proxies and cluster clients
   std::string_view deprecated_since = {};
   std::string_view replaced_by = {};
 
@@ -181,7 +181,9 @@ struct Command {
   bool AcceptsArity(size_t count) const {
     return arity >= 0 ? count == static_cast<size_t>(arity) : count >= static_cast<size_t>(-arity);
   }
-  store::Access access() const { return Has(kWrite) ? store::Access::kWrite : store::Access::kRead; }
+  store::Access access() const {
+    return Has(kWrite) ? store::Access::kWrite : store::Access::kRead;
+  }
 };
 
 // The indexes of the keys in `args`, which has the arity of `command`.

@@ -1,17 +1,17 @@
 #include "doors/command_syntax.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace cairn::doors {
 namespace {
 
-constexpr std::array<std::string_view, 6> kTypes = {"string",  "key",     "integer",
-                                                    "double",  "pattern", "unix-time"};
+constexpr std::array<std::string_view, 6> kTypes = {"string", "key",     "integer",
+                                                    "double", "pattern", "unix-time"};
 
 bool IsWordByte(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == ':' ||
@@ -64,8 +64,8 @@ class SyntaxParser {
   }
   std::string_view Word() {
     Peek();
-    const size_t size = static_cast<size_t>(std::ranges::find_if_not(rest_, IsWordByte) -
-                                            rest_.begin());
+    const size_t size =
+        static_cast<size_t>(std::ranges::find_if_not(rest_, IsWordByte) - rest_.begin());
     const std::string_view word = rest_.substr(0, size);
     rest_.remove_prefix(size);
     return word;
@@ -96,7 +96,8 @@ class SyntaxParser {
     const char next = Peek();
     const bool binds = next == '(' || std::islower(static_cast<unsigned char>(next)) != 0;
     if (!binds) {
-      return SyntaxArgument{.name = Lowered(word), .type = "pure-token", .token = std::string(word)};
+      return SyntaxArgument{
+          .name = Lowered(word), .type = "pure-token", .token = std::string(word)};
     }
     CAIRN_ASSIGN_OR_RETURN(SyntaxArgument argument, Element());
     argument.token = word;

@@ -63,8 +63,8 @@ class LoweredName {
 uint32_t HashName(std::string_view name) { return static_cast<uint32_t>(Hash64(name)); }
 
 void CheckRow(const Command& command) {
-  const int handlers = (command.run ? 1 : 0) + (command.connection ? 1 : 0) +
-                       (command.prepare ? 1 : 0);
+  const int handlers =
+      (command.run ? 1 : 0) + (command.connection ? 1 : 0) + (command.prepare ? 1 : 0);
   CAIRN_CHECK(handlers <= 1, "{}: one handler", command.name);
   CAIRN_CHECK(!command.name.empty() && command.name.size() <= kMaxCommandName, "{}", command.name);
   CAIRN_CHECK(LoweredName(command.name).view() == command.name, "{}: lower case", command.name);

@@ -1,14 +1,13 @@
 #include "doors/connection_commands.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "doors/arg_parser.h"
 #include "doors/dispatcher.h"
 #include "doors/instance.h"
-#include "doors/limits.h"
 #include "doors/session.h"
 
 namespace cairn::doors {
@@ -128,10 +127,9 @@ void Hello(ConnectionContext& context) {
 
 void Select(ConnectionContext& context) {
   ArgParser parser(context.args);
-  const int64_t db = parser.Integer();
+  const uint8_t db = parser.Database();
   if (!parser.ok()) return context.Fail(parser.error());
-  if (db < 0 || db >= kDatabases) return context.Fail(kDbOutOfRange);
-  context.session.db = static_cast<uint8_t>(db);
+  context.session.db = db;
   context.reply.Ok();
 }
 

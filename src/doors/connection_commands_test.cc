@@ -11,10 +11,10 @@
 namespace cairn::doors {
 namespace {
 
-using testing::TestClient;
-using testing::TestServer;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using testing::TestClient;
+using testing::TestServer;
 
 TEST(ConnectionCommandsTest, PingAndEcho) {
   TestServer server;
@@ -29,8 +29,7 @@ TEST(ConnectionCommandsTest, SelectKnowsSixteenDatabases) {
   TestServer server;
   EXPECT_EQ(server.Run({"SELECT", "15"}), "OK");
   EXPECT_EQ(server.Run({"SELECT", "16"}), "(error) ERR DB index is out of range");
-  EXPECT_EQ(server.Run({"SELECT", "x"}),
-            "(error) ERR value is not an integer or out of range");
+  EXPECT_EQ(server.Run({"SELECT", "x"}), "(error) ERR value is not an integer or out of range");
 }
 
 TEST(ConnectionCommandsTest, HelloChangesTheProtocol) {

@@ -1,11 +1,11 @@
 #include "doors/dispatcher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "doors/arg_parser.h"
 #include "doors/error_table.h"
@@ -185,8 +185,7 @@ void Dispatcher::Queue(Session& session, const Command& command, Args args) {
 void Dispatcher::Run(Session& session, const Command& command, Args args) {
   if (command.run) {
     if (!command.long_running) return RunInGroup(session, command, args);
-    return Defer(session,
-                 std::make_unique<CommandWork>(command, args, session.caller(), clock_));
+    return Defer(session, std::make_unique<CommandWork>(command, args, session.caller(), clock_));
   }
   std::string& out = session.connection().out();
   const size_t start = out.size();
@@ -194,8 +193,8 @@ void Dispatcher::Run(Session& session, const Command& command, Args args) {
     RunOnConnection(session, command, args);
     return Replied(session, start, {});
   }
-  ConnectionContext context{*this,   session.connection(), session,
-                            command, args,                 net::RespWriter(out, session.protocol)};
+  ConnectionContext context{
+      *this, session.connection(), session, command, args, net::RespWriter(out, session.protocol)};
   if (std::unique_ptr<Work> work = command.prepare(context)) {
     return RunWork(session, std::move(work));
   }
@@ -205,10 +204,9 @@ void Dispatcher::Run(Session& session, const Command& command, Args args) {
 
 void Dispatcher::RunOnConnection(Session& session, const Command& command, Args args) {
   const uint64_t begin_ns = clock_.MonotonicNs();
-  ConnectionContext context{
-      *this,   session.connection(),
-      session, command,
-      args,    net::RespWriter(session.connection().out(), session.protocol)};
+  ConnectionContext context{*this,   session.connection(),
+                            session, command,
+                            args,    net::RespWriter(session.connection().out(), session.protocol)};
   command.connection(context);
   Count(session, command, args, clock_.MonotonicNs() - begin_ns, context.failed);
 }
@@ -300,7 +298,8 @@ void Dispatcher::Seal(Session& session, const Result<store::Commit>& group) {
   if (session.unsealed.count == 0) return;
   const UnsealedReplies unsealed = std::exchange(session.unsealed, {});
   store::Commit commit = unsealed.needs.commit;
-  if (unsealed.needs.on_group) commit = group.ok() ? std::max(commit, *group) : store::Commit{kNever};
+  if (unsealed.needs.on_group)
+    commit = group.ok() ? std::max(commit, *group) : store::Commit{kNever};
   const bool waits = commit.number == kNever || !store_.IsDurable(commit);
   session.connection().Seal(waits ? commit.number : 0, unsealed.count);
 }

@@ -37,8 +37,8 @@ namespace cairn::doors {
 // after the turn's commit, so that it sees what the connection itself has just written. Other
 // connections go on meanwhile.
 //
-// Used, and destroyed, on the loop's thread or while the loop does not run. The destructor waits for
-// what the pool is doing for it.
+// Used, and destroyed, on the loop's thread or while the loop does not run. The destructor waits
+// for what the pool is doing for it.
 class Dispatcher final : public net::RespHandler {
  public:
   Dispatcher(Instance& instance, net::Loop& loop);

@@ -29,9 +29,9 @@ Result<void> Put(CommandContext& context) {
 }
 
 Result<void> Get(CommandContext& context) {
-  CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> value,
-                         context.transaction.Get({store::Space::kSystem,
-                                                  StoredKey(context.args[1])}));
+  CAIRN_ASSIGN_OR_RETURN(
+      const std::optional<Bytes> value,
+      context.transaction.Get({store::Space::kSystem, StoredKey(context.args[1])}));
   if (!value) return context.Fail("ERR nothing there");
   context.reply.Bulk(*value);
   return {};

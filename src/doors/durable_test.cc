@@ -62,9 +62,7 @@ class DurableAwaitTest : public ::testing::Test {
   net::LoopGroup loops_;
 };
 
-TEST_F(DurableAwaitTest, DoesNotWaitForWhatIsDurable) {
-  EXPECT_TRUE(Await(Write()).get().ok());
-}
+TEST_F(DurableAwaitTest, DoesNotWaitForWhatIsDurable) { EXPECT_TRUE(Await(Write()).get().ok()); }
 
 TEST_F(DurableAwaitTest, WaitsUntilTheCommitIsDurable) {
   store_->CloseGate();

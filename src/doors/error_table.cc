@@ -1,9 +1,9 @@
 #include "doors/error_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "net/http/message.h"

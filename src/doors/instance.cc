@@ -1,10 +1,10 @@
 #include "doors/instance.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "doors/arg_parser.h"
@@ -26,8 +26,8 @@ bool EqualInConstantTime(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Instance::Instance(InstanceOptions options, store::Store& store, const Clock& clock,
-                   Random& random, Log log)
+Instance::Instance(InstanceOptions options, store::Store& store, const Clock& clock, Random& random,
+                   Log log)
     : options_(std::move(options)),
       store_(store),
       clock_(clock),
@@ -69,16 +69,14 @@ void Instance::Pause(Timestamp until, ClientPause::Mode mode) {
 
 void Instance::Unpause() {
   pause_.End();
-  ForEachDispatcher([](Dispatcher& dispatcher) {
-    dispatcher.Post([](Dispatcher& self) { self.RunHeld(); });
-  });
+  ForEachDispatcher(
+      [](Dispatcher& dispatcher) { dispatcher.Post([](Dispatcher& self) { self.RunHeld(); }); });
 }
 
 CallTotals Instance::Totals(const Command& command) const {
   CallTotals totals;
-  ForEachDispatcher([&](const Dispatcher& dispatcher) {
-    totals += dispatcher.counters().Totals(command.index);
-  });
+  ForEachDispatcher(
+      [&](const Dispatcher& dispatcher) { totals += dispatcher.counters().Totals(command.index); });
   return totals;
 }
 

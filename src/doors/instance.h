@@ -84,8 +84,8 @@ class Instance {
   CallTotals Totals(const Command& command) const;
   void ResetStatistics();
 
-  // The version of a key as WATCH compares it: 0 if there is no such key. Set by the layer that owns
-  // the keys.
+  // The version of a key as WATCH compares it: 0 if there is no such key. Set by the layer that
+  // owns the keys.
   using VersionReader =
       std::function<Result<uint64_t>(store::Transaction&, uint8_t db, BytesView key)>;
   const VersionReader& version_reader() const { return version_reader_; }

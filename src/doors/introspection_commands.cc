@@ -1,9 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "doors/arg_parser.h"
 #include "doors/command_syntax.h"
@@ -339,10 +339,20 @@ void AddIntrospectionCommands(Instance& instance) {
       {"command|list", -2, "7.0.0", "Lists the names of commands.",
        "[FILTERBY (MODULE module-name | ACLCAT category | PATTERN pattern:pattern)]", CommandList,
        unordered},
-      {"command|getkeys", -4, "2.8.13", "Finds the keys in a command.", "command [arg ...]",
-       CommandGetKeys, {}},
-      {"command|getkeysandflags", -4, "7.0.0", "Finds the keys in a command and what it does to them.",
-       "command [arg ...]", CommandGetKeysAndFlags, {}},
+      {"command|getkeys",
+       -4,
+       "2.8.13",
+       "Finds the keys in a command.",
+       "command [arg ...]",
+       CommandGetKeys,
+       {}},
+      {"command|getkeysandflags",
+       -4,
+       "7.0.0",
+       "Finds the keys in a command and what it does to them.",
+       "command [arg ...]",
+       CommandGetKeysAndFlags,
+       {}},
   };
   CommandTable& table = instance.commands();
   for (const Row& row : kRows) {

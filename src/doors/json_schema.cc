@@ -1,13 +1,13 @@
 #include "doors/json_schema.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cmath>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace cairn::doors {
 namespace {
@@ -19,9 +19,9 @@ using Fault = std::optional<std::string>;
 constexpr std::array<std::string_view, 6> kTypes = {"object",  "array",  "string",
                                                     "integer", "number", "boolean"};
 constexpr std::array<std::string_view, 18> kKeywords = {
-    "type",     "nullable",  "enum",        "properties", "required", "additionalProperties",
-    "items",    "minItems",  "maxItems",    "minLength",  "maxLength", "minimum",
-    "maximum",  "oneOf",     "description", "example",    "default",   "format"};
+    "type",    "nullable", "enum",        "properties", "required",  "additionalProperties",
+    "items",   "minItems", "maxItems",    "minLength",  "maxLength", "minimum",
+    "maximum", "oneOf",    "description", "example",    "default",   "format"};
 
 std::string_view View(const json::string& text) { return {text.data(), text.size()}; }
 
@@ -42,8 +42,8 @@ Fault KeywordFault(std::string_view keyword, const json::value& value, const std
     return FaultAt(path, fmt::format("keyword {} is not supported", keyword));
   }
   if (keyword == "type") {
-    const bool known = value.is_string() &&
-                       std::ranges::find(kTypes, View(value.get_string())) != kTypes.end();
+    const bool known =
+        value.is_string() && std::ranges::find(kTypes, View(value.get_string())) != kTypes.end();
     return known ? Fault() : FaultAt(path, "no such type");
   }
   if (keyword == "properties") {

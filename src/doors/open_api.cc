@@ -1,10 +1,10 @@
+#include <fmt/format.h>
+
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cctype>
 #include <string>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "doors/route_table.h"
 #include "net/http/message.h"

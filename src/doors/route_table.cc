@@ -1,12 +1,12 @@
 #include "doors/route_table.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
 #include <utility>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/check.h"
 #include "doors/arg_parser.h"
@@ -98,9 +98,9 @@ RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)) {
 
 void RouteTable::Add(Route route) {
   CAIRN_CHECK(route.path.starts_with('/'), "{}", route.path);
-  CAIRN_CHECK(!route.method.empty() && !route.summary.empty() && !route.responses.empty() &&
-                  route.handler,
-              "{} {} lacks something", route.method, route.path);
+  CAIRN_CHECK(
+      !route.method.empty() && !route.summary.empty() && !route.responses.empty() && route.handler,
+      "{} {} lacks something", route.method, route.path);
   Row row{.segments = SplitPath(route.path)};
   for (const Row& other : rows_) {
     CAIRN_CHECK(other.route.method != route.method || other.segments != row.segments,
@@ -196,7 +196,8 @@ class RouteHttpHandler final : public net::HttpHandler {
 
   static Result<RouteCall> Check(const RouteTable::Row& row, net::HttpRequest request) {
     CAIRN_RETURN_IF_ERROR(CheckQuery(row.route, request));
-    RouteCall call{.route = row.route, .request = std::move(request), .path_values = {}, .body = {}};
+    RouteCall call{
+        .route = row.route, .request = std::move(request), .path_values = {}, .body = {}};
     for (size_t i = 0; i < row.segments.size(); ++i) {
       if (!IsParameter(row.segments[i])) continue;
       call.path_values.emplace_back(ParameterName(row.segments[i]), call.request.segments[i]);

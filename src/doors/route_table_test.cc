@@ -95,8 +95,8 @@ class RouteTableTest : public ::testing::Test {
     return response.ok() ? *std::move(response) : HttpResponse();
   }
   static std::string ErrorBody(std::string_view code, std::string_view message) {
-    return json::serialize(json::object{
-        {"error", {{"code", code}, {"message", message}, {"request_id", "r-1"}}}});
+    return json::serialize(
+        json::object{{"error", {{"code", code}, {"message", message}, {"request_id", "r-1"}}}});
   }
   // What the answer has that its row does not say; "" if nothing.
   std::string FaultOf(size_t row, const HttpResponse& response) const {
@@ -109,9 +109,12 @@ class RouteTableTest : public ::testing::Test {
   net::LoopGroup loops_;
   SystemClock clock_;
   SeededRandom random_{7};
-  net::HttpServer server_{net::HttpServerOptions(), loops_,
-                          [this](net::Loop& loop) { return table_.MakeHandler(loop); }, clock_,
-                          random_, Log::Silent()};
+  net::HttpServer server_{net::HttpServerOptions(),
+                          loops_,
+                          [this](net::Loop& loop) { return table_.MakeHandler(loop); },
+                          clock_,
+                          random_,
+                          Log::Silent()};
   std::unique_ptr<net::HttpClient> client_;
 };
 

@@ -59,9 +59,8 @@ std::string Session::Describe(Timestamp now) const {
       (now.us - opened_.us) / 1'000'000, (now.us - last_active_us) / 1'000'000, flags, db,
       in_multi ? static_cast<int64_t>(queued_commands) : -1, stats.input_bytes,
       stats.input_capacity - stats.input_bytes, stats.output_capacity, stats.output_bytes,
-      stats.input_capacity + stats.output_capacity,
-      command == nullptr ? "NULL" : command->name, static_cast<int>(protocol), library_name_,
-      library_version_);
+      stats.input_capacity + stats.output_capacity, command == nullptr ? "NULL" : command->name,
+      static_cast<int>(protocol), library_name_, library_version_);
 }
 
 }  // namespace cairn::doors

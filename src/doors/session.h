@@ -53,7 +53,8 @@ enum class ReplyMode {
 };
 
 // The replies of one connection that are written and not yet sealed, and what they wait for: the
-// connection's replies of one turn leave together, when the last thing any of them shows is durable.
+// connection's replies of one turn leave together, when the last thing any of them shows is
+// durable.
 struct UnsealedReplies {
   uint32_t count = 0;
   store::Dependency needs;
@@ -70,7 +71,9 @@ template <typename T>
 class Shared {
  public:
   explicit Shared(T value) : value_(value) {}
-  operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT(google-explicit-constructor)
+  operator T() const {
+    return value_.load(std::memory_order_relaxed);
+  }  // NOLINT(google-explicit-constructor)
   Shared& operator=(T value) {
     value_.store(value, std::memory_order_relaxed);
     return *this;

@@ -1,10 +1,10 @@
 #include "doors/settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "doors/glob.h"
@@ -20,9 +20,9 @@ std::string Lowered(std::string_view text) {
 }
 
 Error Refused(std::string_view name, std::string_view reason) {
-  return {ErrorCode::kInvalid,
-          fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}", name,
-                      reason)};
+  return {
+      ErrorCode::kInvalid,
+      fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}", name, reason)};
 }
 
 }  // namespace
@@ -40,9 +40,8 @@ void Settings::Add(Setting setting) {
 Settings::Values Settings::Find(std::span<const std::string_view> patterns) const {
   Values values;
   for (const auto& [name, setting] : settings_) {
-    const bool wanted = std::ranges::any_of(patterns, [&](std::string_view pattern) {
-      return GlobMatch(Lowered(pattern), name);
-    });
+    const bool wanted = std::ranges::any_of(
+        patterns, [&](std::string_view pattern) { return GlobMatch(Lowered(pattern), name); });
     if (wanted) values.emplace_back(name, setting.get());
   }
   return values;
@@ -55,9 +54,9 @@ Result<void> Settings::Set(std::span<const std::pair<std::string_view, std::stri
   for (const auto& [name, value] : values) {
     const auto found = settings_.find(Lowered(name));
     if (found == settings_.end()) {
-      return Error{ErrorCode::kInvalid,
-                   fmt::format("ERR Unknown option or number of arguments for CONFIG SET - '{}'",
-                               name)};
+      return Error{
+          ErrorCode::kInvalid,
+          fmt::format("ERR Unknown option or number of arguments for CONFIG SET - '{}'", name)};
     }
     if (!found->second.set) return Refused(name, "can't set immutable config");
     if (!seen.insert(found->first).second) return Refused(name, "duplicate parameter");

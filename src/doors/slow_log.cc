@@ -1,9 +1,9 @@
 #include "doors/slow_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "doors/limits.h"
 
@@ -23,7 +23,8 @@ std::vector<std::string> Shorten(Args args) {
     shortened.push_back(Shorten(arg));
   }
   if (cut) {
-    shortened.push_back(fmt::format("... ({} more arguments)", args.size() - kSlowLogArguments + 1));
+    shortened.push_back(
+        fmt::format("... ({} more arguments)", args.size() - kSlowLogArguments + 1));
   }
   return shortened;
 }
@@ -33,8 +34,8 @@ std::vector<std::string> Shorten(Args args) {
 void SlowLog::Add(Timestamp time, uint64_t duration_us, Args args, std::string peer,
                   std::string client_name) {
   const std::lock_guard lock(mutex_);
-  entries_.push_front({next_id_++, time, duration_us, Shorten(args), std::move(peer),
-                       std::move(client_name)});
+  entries_.push_front(
+      {next_id_++, time, duration_us, Shorten(args), std::move(peer), std::move(client_name)});
   if (entries_.size() > max_length_) entries_.resize(max_length_);
 }
 

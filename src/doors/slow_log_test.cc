@@ -44,8 +44,7 @@ TEST(SlowLogTest, ShortensLongArguments) {
   Add(log, args);
   const SlowLog::Entry entry = log.Newest(1)[0];
   ASSERT_EQ(entry.args.size(), kSlowLogArguments);
-  EXPECT_EQ(entry.args[0].substr(0, kSlowLogArgumentBytes),
-            large.substr(0, kSlowLogArgumentBytes));
+  EXPECT_EQ(entry.args[0].substr(0, kSlowLogArgumentBytes), large.substr(0, kSlowLogArgumentBytes));
   EXPECT_EQ(entry.args[0].substr(kSlowLogArgumentBytes), "... (5 more bytes)");
   EXPECT_EQ(entry.args.back(), "... (11 more arguments)");
 }

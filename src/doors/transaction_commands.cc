@@ -10,20 +10,22 @@
 #include "doors/session.h"
 #include "doors/work.h"
 
-// MULTI collects commands in the session; EXEC runs them as one body with the union of their scopes,
-// hence as one transaction and one commit.
+// MULTI collects commands in the session; EXEC runs them as one body with the union of their
+// scopes, hence as one transaction and one commit.
 //
-// WATCH needs no lock: it remembers each key's version, and EXEC compares inside its body, under the
-// keys' scopes. A version is never used twice, so a key that was changed and changed back is noticed;
-// one that was missing, created and deleted again is not: nothing then differs for the transaction.
+// WATCH needs no lock: it remembers each key's version, and EXEC compares inside its body, under
+// the keys' scopes. A version is never used twice, so a key that was changed and changed back is
+// noticed; one that was missing, created and deleted again is not: nothing then differs for the
+// transaction.
 namespace cairn::doors {
 namespace {
 
 // Which database each queued command will find selected: SELECT takes effect for those behind it.
 uint8_t DbAfter(const QueuedCommand& queued, uint8_t db) {
   if (queued.command->name != "select") return db;
-  const auto selected = ParseInteger(queued.args.view()[1]);
-  return selected && *selected >= 0 && *selected < kDatabases ? static_cast<uint8_t>(*selected) : db;
+  ArgParser parser(queued.args.view());
+  const uint8_t selected = parser.Database();
+  return parser.ok() ? selected : db;
 }
 
 class ExecWork final : public Work {

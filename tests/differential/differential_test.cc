@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,9 +11,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "tests/differential/generator.h"
@@ -101,9 +100,10 @@ class DifferentialTest : public ::testing::Test {
   void Fail(const Request& request, const Reply& expected, const Reply& actual) {
     std::string history;
     for (const std::string& line : history_) history += line + "\n";
-    ADD_FAILURE() << "seed " << seed_ << ", after " << compared_ << " commands: "
-                  << ToText(request) << "\n  Redis: " << Printable(expected.bytes, 500)
-                  << "\n  Cairn: " << Printable(actual.bytes, 500) << "\nhistory:\n" << history;
+    ADD_FAILURE() << "seed " << seed_ << ", after " << compared_ << " commands: " << ToText(request)
+                  << "\n  Redis: " << Printable(expected.bytes, 500)
+                  << "\n  Cairn: " << Printable(actual.bytes, 500) << "\nhistory:\n"
+                  << history;
   }
 
   // MULTI with queued commands, perhaps broken, under WATCH with a change in between.
@@ -150,7 +150,8 @@ class DifferentialTest : public ::testing::Test {
     compared_ += 2;
   }
 
-  static std::set<std::string> ScanAll(ByteClient& client, const std::vector<std::string>& options) {
+  static std::set<std::string> ScanAll(ByteClient& client,
+                                       const std::vector<std::string>& options) {
     std::set<std::string> found;
     std::string cursor = "0";
     do {
@@ -223,16 +224,15 @@ class CommandInfoTest : public DifferentialTest {
     for (const net::RespValue& spec : info.items.at(8).items) {
       for (size_t i = 0; i + 1 < spec.items.size(); i += 2) {
         if (spec.items[i].text == "notes") continue;
-        keys += spec.items[i].text == "flags" ? AsSet(spec.items[i + 1])
-                                              : spec.items[i + 1].ToString();
+        keys +=
+            spec.items[i].text == "flags" ? AsSet(spec.items[i + 1]) : spec.items[i + 1].ToString();
         keys += ' ';
       }
     }
     return fmt::format("arity {} flags [{}] keys {} {} {} categories [{}] tips [{}] specs [{}]",
-                       info.items.at(1).integer, AsSet(info.items.at(2)),
-                       info.items.at(3).integer, info.items.at(4).integer,
-                       info.items.at(5).integer, AsSet(info.items.at(6)), AsSet(info.items.at(7)),
-                       keys);
+                       info.items.at(1).integer, AsSet(info.items.at(2)), info.items.at(3).integer,
+                       info.items.at(4).integer, info.items.at(5).integer, AsSet(info.items.at(6)),
+                       AsSet(info.items.at(7)), keys);
   }
 };
 

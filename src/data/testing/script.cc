@@ -90,23 +90,23 @@ void DataServer::CheckConsistency() {
       reader.Scan(store::Range::All(store::Space::kTimers), {}, [&](BytesView key, BytesView) {
         const std::optional<store::Timer> timer = store::DecodeTimerKey(key);
         EXPECT_TRUE(timer.has_value());
-        if (timer->kind == store::kTimerKeyExpiry) timers.emplace(timer->due.millis(), timer->owner);
+        if (timer->kind == store::kTimerKeyExpiry)
+          timers.emplace(timer->due.millis(), timer->owner);
         return true;
       });
   EXPECT_TRUE(timer_rows.ok());
 
   std::map<int, Counts> counted;
   for (int db = 0; db < doors::kDatabases; ++db) {
-    const auto rows = reader.Scan(
-        RecordRange(static_cast<uint8_t>(db)), {}, [&](BytesView key, BytesView value) {
+    const auto rows =
+        reader.Scan(RecordRange(static_cast<uint8_t>(db)), {}, [&](BytesView key, BytesView value) {
           const std::optional<Record> record = DecodeRecord(value);
           EXPECT_TRUE(record.has_value()) << Printable(key);
           ++counted[db].keys;
           if (record && record->expire_ms) {
             ++counted[db].expiring;
-            const bool has_timer =
-                timers.contains({*record->expire_ms, Bytes(TimerOwner(key))}) ||
-                *record->expire_ms > INT64_MAX / 1000;
+            const bool has_timer = timers.contains({*record->expire_ms, Bytes(TimerOwner(key))}) ||
+                                   *record->expire_ms > INT64_MAX / 1000;
             EXPECT_TRUE(has_timer) << "no timer for " << Printable(key);
           }
           return true;

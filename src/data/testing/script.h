@@ -19,7 +19,8 @@ class DataServer final : public doors::testing::TestServer {
   //   GET k               => "two words"
   //   INCR k              => (error) ERR value is not an integer or out of range
   //
-  // A line without => may reply anything but an error. Arguments are separated by spaces, or quoted.
+  // A line without => may reply anything but an error. Arguments are separated by spaces, or
+  // quoted.
   void Play(std::string_view script);
   static void Play(doors::testing::TestClient& client, std::string_view script);
 

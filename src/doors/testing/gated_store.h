@@ -12,8 +12,8 @@
 
 namespace cairn::doors::testing {
 
-// A store whose commits become durable when the test says so, or never. Everything else is the inner
-// store's. Safe to use from any thread.
+// A store whose commits become durable when the test says so, or never. Everything else is the
+// inner store's. Safe to use from any thread.
 class GatedStore final : public store::Store {
  public:
   // Everything committed so far counts as durable; with the gate open, everything at once.

@@ -65,9 +65,9 @@ void TestServer::Start() {
   auto store = store::rocks::Open(store_options, clock_, Log::Silent());
   CAIRN_CHECK(store.ok(), "{}", store.error().message);
   store_ = std::make_unique<GatedStore>(*std::move(store));
-  instance_ = std::make_unique<Instance>(
-      InstanceOptions{.password = options_.password, .pool_threads = 2}, *store_, clock_, random_,
-      Log::Silent());
+  instance_ =
+      std::make_unique<Instance>(InstanceOptions{.password = options_.password, .pool_threads = 2},
+                                 *store_, clock_, random_, Log::Silent());
   AddConnectionCommands(*instance_);
   if (options_.add_commands) options_.add_commands(*instance_);
   loops_ = std::make_unique<net::LoopGroup>(options_.loops);

@@ -43,8 +43,8 @@ struct TestServerOptions {
   size_t loops = 1;
 };
 
-// A whole command door in this process: a store in a directory of its own, the tables, the loops and
-// a listener on a free port. Time stands still unless the test moves `clock`.
+// A whole command door in this process: a store in a directory of its own, the tables, the loops
+// and a listener on a free port. Time stands still unless the test moves `clock`.
 class TestServer {
  public:
   explicit TestServer(TestServerOptions options = {});

@@ -123,10 +123,10 @@ const std::string& HttpShard::Date() {
 
 class HttpServer::Impl {
  public:
-  Impl(HttpServerOptions options, LoopGroup& loops, const HttpHandlerFactory& make_handler,
+  Impl(const HttpServerOptions& options, LoopGroup& loops, const HttpHandlerFactory& make_handler,
        const Clock& clock, Random& random, Log log)
       : loops_(loops),
-        shared_(new HttpShared{std::move(options), clock, random, std::move(log)}),
+        shared_(new HttpShared{options, clock, random, std::move(log)}),
         shards_(loops.size()) {
     loops_.RunOnEach([&](Loop& loop) {
       auto& shard = shards_[IndexOf(loop)];
@@ -234,11 +234,10 @@ class HttpServer::Impl {
   size_t next_shard_ = 0;                             // on the first loop
 };
 
-HttpServer::HttpServer(HttpServerOptions options, LoopGroup& loops,
+HttpServer::HttpServer(const HttpServerOptions& options, LoopGroup& loops,
                        const HttpHandlerFactory& make_handler, const Clock& clock, Random& random,
                        Log log)
-    : impl_(std::make_unique<Impl>(std::move(options), loops, make_handler, clock, random,
-                                   std::move(log))) {}
+    : impl_(std::make_unique<Impl>(options, loops, make_handler, clock, random, std::move(log))) {}
 
 HttpServer::~HttpServer() = default;
 

@@ -138,8 +138,8 @@ using HttpHandlerFactory = std::function<std::unique_ptr<HttpHandler>(Loop&)>;
 // loop's.
 class HttpServer {
  public:
-  HttpServer(HttpServerOptions options, LoopGroup& loops, const HttpHandlerFactory& make_handler,
-             const Clock& clock, Random& random, Log log);
+  HttpServer(const HttpServerOptions& options, LoopGroup& loops,
+             const HttpHandlerFactory& make_handler, const Clock& clock, Random& random, Log log);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

@@ -387,19 +387,24 @@ class Session final : public HttpSession, public StreamHost {
   bool socket_given_away_ = false;
 };
 
+// Keeps the session alive as long as it is served.
+template <typename Stream>
+awaitable<void> Serve(std::shared_ptr<Session<Stream>> session) {
+  co_await session->Run();
+}
+
 template <typename Stream>
 void Spawn(std::shared_ptr<HttpShard> shard, Stream stream, std::string peer) {
   asio::io_context& io = shard->loop().io();
   auto session =
       std::make_shared<Session<Stream>>(std::move(shard), std::move(stream), std::move(peer));
-  asio::co_spawn(
-      io, [session]() -> awaitable<void> { co_await session->Run(); }, asio::detached);
+  asio::co_spawn(io, Serve(std::move(session)), asio::detached);
 }
 
 }  // namespace
 
 void StartHttpSession(std::shared_ptr<HttpShard> shard, FileDescriptor fd,
-                      std::shared_ptr<TlsContext> tls) {
+                      const std::shared_ptr<TlsContext>& tls) {
   const SocketAddress peer = PeerOf(fd.get());
   const auto protocol =
       LocalOf(fd.get()).family() == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4();

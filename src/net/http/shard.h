@@ -87,6 +87,6 @@ class HttpShard : public std::enable_shared_from_this<HttpShard> {
 
 // Serves one connection on the shard's loop until it ends.
 void StartHttpSession(std::shared_ptr<HttpShard> shard, FileDescriptor fd,
-                      std::shared_ptr<TlsContext> tls);
+                      const std::shared_ptr<TlsContext>& tls);
 
 }  // namespace cairn::net

@@ -19,9 +19,9 @@ namespace cairn::net {
 
 class RespServer::Impl {
  public:
-  Impl(RespServerOptions options, LoopGroup& loops, const RespHandlerFactory& make_handler,
+  Impl(const RespServerOptions& options, LoopGroup& loops, const RespHandlerFactory& make_handler,
        const Clock& clock, Log log)
-      : loops_(loops), shared_(std::move(options), clock, std::move(log)), shards_(loops.size()) {
+      : loops_(loops), shared_(options, clock, std::move(log)), shards_(loops.size()) {
     // On the loops' own threads: a shard belongs to its loop from the first moment.
     loops_.RunOnEach([&](Loop& loop) {
       shards_[IndexOf(loop)] = std::make_unique<RespShard>(loop, shared_, make_handler(loop));
@@ -133,10 +133,9 @@ class RespServer::Impl {
   std::atomic<uint64_t> rejected_ = 0;
 };
 
-RespServer::RespServer(RespServerOptions options, LoopGroup& loops,
+RespServer::RespServer(const RespServerOptions& options, LoopGroup& loops,
                        const RespHandlerFactory& make_handler, const Clock& clock, Log log)
-    : impl_(
-          std::make_unique<Impl>(std::move(options), loops, make_handler, clock, std::move(log))) {}
+    : impl_(std::make_unique<Impl>(options, loops, make_handler, clock, std::move(log))) {}
 
 RespServer::~RespServer() = default;
 

@@ -161,8 +161,8 @@ using RespHandlerFactory = std::function<std::unique_ptr<RespHandler>(Loop&)>;
 // its thread.
 class RespServer {
  public:
-  RespServer(RespServerOptions options, LoopGroup& loops, const RespHandlerFactory& make_handler,
-             const Clock& clock, Log log);
+  RespServer(const RespServerOptions& options, LoopGroup& loops,
+             const RespHandlerFactory& make_handler, const Clock& clock, Log log);
   ~RespServer();
   RespServer(const RespServer&) = delete;
   RespServer& operator=(const RespServer&) = delete;

@@ -22,8 +22,8 @@ namespace cairn::net {
 
 // What the shards of a server have in common. Safe to use from any thread.
 struct RespShared {
-  RespShared(RespServerOptions with, const Clock& from_clock, Log to_log)
-      : options(std::move(with)),
+  RespShared(const RespServerOptions& with, const Clock& from_clock, Log to_log)
+      : options(with),
         clock(from_clock),
         log(std::move(to_log)),
         max_clients(options.max_clients),

@@ -14,8 +14,9 @@ namespace {
 class Digits {
  public:
   template <typename Integer>
-  explicit Digits(Integer value)
-      : end_(std::to_chars(buffer_.data(), buffer_.data() + buffer_.size(), value).ptr) {}
+  explicit Digits(Integer value) {
+    end_ = std::to_chars(buffer_.data(), buffer_.data() + buffer_.size(), value).ptr;
+  }
 
   std::string_view view() const {
     return {buffer_.data(), static_cast<size_t>(end_ - buffer_.data())};

@@ -101,46 +101,47 @@ class ToyHttpHandler final : public HttpHandler {
   HttpEventStream Events(const std::string& count) {
     HttpEventStream stream;
     stream.heartbeat = std::chrono::milliseconds(10);
-    stream.run = [this, count](EventSink& sink) -> boost::asio::awaitable<void> {
-      const Ended ended(log_.streams_ended);
-      const int events = count == "forever" ? 1 : std::stoi(count);
-      for (int i = 1; i <= events; ++i) {
-        ServerEvent event;
-        event.id = std::to_string(i);
-        event.event = "tick";
-        event.data = "line 1\nline 2";
-        const bool sent = co_await sink.Send(event);
-        if (!sent) co_return;
-      }
-      if (count == "forever") {
-        boost::asio::steady_timer never(co_await boost::asio::this_coro::executor);
-        never.expires_at(boost::asio::steady_timer::time_point::max());
-        co_await never.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-        EXPECT_TRUE(sink.gone());
-        const bool sent = co_await sink.Send({});
-        EXPECT_FALSE(sent);
-      }
-    };
+    stream.run = [this, count](EventSink& sink) { return SendEvents(sink, count); };
     return stream;
+  }
+
+  boost::asio::awaitable<void> SendEvents(EventSink& sink, std::string count) {
+    const Ended ended(log_.streams_ended);
+    const int events = count == "forever" ? 1 : std::stoi(count);
+    for (int i = 1; i <= events; ++i) {
+      const ServerEvent event(std::to_string(i), "tick", "line 1\nline 2");
+      const bool sent = co_await sink.Send(event);
+      if (!sent) co_return;
+    }
+    if (count == "forever") {
+      boost::asio::steady_timer never(co_await boost::asio::this_coro::executor);
+      never.expires_at(boost::asio::steady_timer::time_point::max());
+      co_await never.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+      EXPECT_TRUE(sink.gone());
+      const bool sent = co_await sink.Send({});
+      EXPECT_FALSE(sent);
+    }
   }
 
   HttpWebSocket Echoing() {
     HttpWebSocket socket;
     socket.message_limit = 100'000;
-    socket.run = [this](WebSocket& peer) -> boost::asio::awaitable<void> {
-      const Ended ended(log_.sockets_ended);
-      while (true) {
-        auto message = co_await peer.Read();
-        if (!message.ok()) co_return;
-        if (message->data == "close") {
-          co_await peer.Close(4000, "as you wish");
-          co_return;
-        }
-        auto sent = co_await peer.Send(*std::move(message));
-        if (!sent.ok()) co_return;
-      }
-    };
+    socket.run = [this](WebSocket& peer) { return Echo(peer); };
     return socket;
+  }
+
+  boost::asio::awaitable<void> Echo(WebSocket& peer) {
+    const Ended ended(log_.sockets_ended);
+    while (true) {
+      auto message = co_await peer.Read();
+      if (!message.ok()) co_return;
+      if (message->data == "close") {
+        co_await peer.Close(4000, "as you wish");
+        co_return;
+      }
+      auto sent = co_await peer.Send(*std::move(message));
+      if (!sent.ok()) co_return;
+    }
   }
 
   struct Ended {

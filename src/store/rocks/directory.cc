@@ -24,8 +24,8 @@ bool IsOwnName(const std::string& name) {
          name == "logpool" || name == "lost+found";
 }
 
-// Makes the directory and its missing parents, so that a fresh machine needs no mkdir. Each new name
-// is made durable in the directory above it: a store whose directory is lost is lost.
+// Makes the directory and its missing parents, so that a fresh machine needs no mkdir. Each new
+// name is made durable in the directory above it: a store whose directory is lost is lost.
 Result<void> MakeDirectories(::rocksdb::FileSystem& files, const std::string& path) {
   if (path.empty() || files.FileExists(path, {}, nullptr).ok()) return {};
   const std::string parent = std::filesystem::path(path).parent_path().string();
