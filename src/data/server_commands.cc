@@ -215,7 +215,9 @@ void Shutdown(ConnectionContext& context) {
   if (!shutdown) return context.Fail("ERR Errors trying to SHUTDOWN. Check logs.");
   shutdown();
   // As in Redis the client learns of it by the end of the connection.
-  context.session.reply_mode = doors::ReplyMode::kSkipThis;
+  if (context.session.reply_mode == doors::ReplyMode::kOn) {
+    context.session.reply_mode = doors::ReplyMode::kSkipThis;
+  }
   context.reply.Ok();
 }
 

@@ -51,6 +51,8 @@ TEST_F(ServerCommandsTest, ConfigGetAndSet) {
     CONFIG GET save           => ["save", ""]
     CONFIG GET appendonly nosuch => ["appendonly", "yes"]
     CONFIG GET slowlog-*      => ["slowlog-log-slower-than", "10000", "slowlog-max-len", "128"]
+    CONFIG SET slowlog-max-len -1 => (error) ERR CONFIG SET failed (possibly related to argument 'slowlog-max-len') - argument must be between 0 and 1000000 inclusive
+    CONFIG SET slowlog-max-len x => (error) ERR CONFIG SET failed (possibly related to argument 'slowlog-max-len') - argument couldn't be parsed into an integer
     CONFIG SET slowlog-max-len 5 slowlog-log-slower-than 1 => OK
     CONFIG GET slowlog-max-len => ["slowlog-max-len", "5"]
     CONFIG SET maxmemory 1    => (error) ERR CONFIG SET failed (possibly related to argument 'maxmemory') - can't set immutable config

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
@@ -13,7 +15,20 @@
 namespace cairn::doors {
 namespace {
 
-Error Unacceptable(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
+constexpr int64_t kLongestSlowLog = 1'000'000;
+
+// The messages are Redis's.
+Result<int64_t> ParseWithin(std::string_view text, int64_t low, int64_t high) {
+  const std::optional<int64_t> number = ParseInteger(text);
+  if (!number) {
+    return Error{ErrorCode::kInvalid, "argument couldn't be parsed into an integer"};
+  }
+  if (*number < low || *number > high) {
+    return Error{ErrorCode::kInvalid,
+                 fmt::format("argument must be between {} and {} inclusive", low, high)};
+  }
+  return *number;
+}
 
 bool EqualInConstantTime(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
@@ -111,24 +126,18 @@ void Instance::AddSettings() {
   settings_.Add({.name = "slowlog-log-slower-than",
                  .get = [this] { return fmt::to_string(slow_log_.threshold_us()); },
                  .set = [this](std::string_view value) -> Result<void> {
-                   const auto us = ParseInteger(value);
-                   if (!us) return Unacceptable("argument couldn't be parsed into an integer");
-                   if (*us < -1) {
-                     return Unacceptable(
-                         "argument must be between -1 and 9223372036854775807 inclusive");
-                   }
-                   slow_log_.set_threshold_us(*us);
+                   CAIRN_ASSIGN_OR_RETURN(
+                       const int64_t us,
+                       ParseWithin(value, -1, std::numeric_limits<int64_t>::max()));
+                   slow_log_.set_threshold_us(us);
                    return {};
                  }});
   settings_.Add({.name = "slowlog-max-len",
                  .get = [this] { return fmt::to_string(slow_log_.max_length()); },
                  .set = [this](std::string_view value) -> Result<void> {
-                   const auto length = ParseInteger(value);
-                   if (!length) return Unacceptable("argument couldn't be parsed into an integer");
-                   if (*length < 0 || *length > 1'000'000) {
-                     return Unacceptable("argument must be between 0 and 1000000 inclusive");
-                   }
-                   slow_log_.set_max_length(static_cast<size_t>(*length));
+                   CAIRN_ASSIGN_OR_RETURN(const int64_t length,
+                                          ParseWithin(value, 0, kLongestSlowLog));
+                   slow_log_.set_max_length(static_cast<size_t>(length));
                    return {};
                  }});
 }

@@ -8,7 +8,11 @@
 namespace cairn::doors {
 
 Session::Session(net::RespConnection& connection, Clients& clients, Timestamp now)
-    : last_active_us(now.us), connection_(connection), clients_(clients), opened_(now) {
+    : last_active_us(now.us),
+      connection_(connection),
+      clients_(clients),
+      fd_(connection.fd()),
+      opened_(now) {
   clients_.Add(*this);
 }
 
@@ -55,8 +59,8 @@ std::string Session::Describe(Timestamp now) const {
       "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 "
       "multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs={} rbp=0 obl={} oll=0 omem=0 "
       "tot-mem={} events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}",
-      id(), connection_.peer(), connection_.local(), connection_.fd(), name_,
-      (now.us - opened_.us) / 1'000'000, (now.us - last_active_us) / 1'000'000, flags, db,
+      id(), connection_.peer(), connection_.local(), fd_, name_, (now.us - opened_.us) / 1'000'000,
+      (now.us - last_active_us) / 1'000'000, flags, db,
       in_multi ? static_cast<int64_t>(queued_commands) : -1, stats.input_bytes,
       stats.input_capacity - stats.input_bytes, stats.output_capacity, stats.output_bytes,
       stats.input_capacity + stats.output_capacity, command == nullptr ? "NULL" : command->name,

@@ -131,6 +131,7 @@ class Session final : public net::RespSession {
 
   net::RespConnection& connection_;
   Clients& clients_;
+  const int fd_;  // kept for Describe: the connection's own is its loop's alone
   const Timestamp opened_;
   mutable std::mutex text_mutex_;
   std::string name_;

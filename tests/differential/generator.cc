@@ -9,106 +9,128 @@
 namespace cairn::testing {
 namespace {
 
-// Forms of requests: K a key, V a value, N an integer, X a time to live far away, T a time far
-// away, P a pattern, D a database, S a word as it stands; "(a|b|)" one of the words.
-constexpr std::array<const char*, 92> kForms = {"GET K",
-                                                "GET K",
-                                                "GET K",
-                                                "SET K V",
-                                                "SET K V",
-                                                "SET K V",
-                                                "SET K V (NX|XX|GET)",
-                                                "SET K V (NX|XX) GET",
-                                                "SET K V EX X",
-                                                "SET K V PX X",
-                                                "SET K V KEEPTTL",
-                                                "SET K V EXAT T",
-                                                "SET K V (NX|XX) (EX|PX) X",
-                                                "SET K V (EX|PX) X (EX|PX) X",
-                                                "SETNX K V",
-                                                "SETEX K X V",
-                                                "PSETEX K X V",
-                                                "GETSET K V",
-                                                "GETDEL K",
-                                                "GETEX K",
-                                                "GETEX K (EX|PX) X",
-                                                "GETEX K PERSIST",
-                                                "GETEX K EXAT T",
-                                                "MGET K K K",
-                                                "MGET K",
-                                                "MSET K V K V",
-                                                "MSET K V",
-                                                "MSETNX K V K V",
-                                                "MSETNX K V",
-                                                "APPEND K V",
-                                                "STRLEN K",
-                                                "SETRANGE K R V",
-                                                "GETRANGE K R R",
-                                                "SUBSTR K R R",
-                                                "INCR K",
-                                                "DECR K",
-                                                "INCRBY K N",
-                                                "DECRBY K N",
-                                                "INCRBYFLOAT K F",
-                                                "LCS K K",
-                                                "LCS K K LEN",
-                                                "LCS K K IDX",
-                                                "LCS K K IDX MINMATCHLEN R WITHMATCHLEN",
-                                                "DEL K",
-                                                "DEL K K",
-                                                "UNLINK K",
-                                                "EXISTS K K",
-                                                "TYPE K",
-                                                "TOUCH K K",
-                                                "RENAME K K",
-                                                "RENAMENX K K",
-                                                "COPY K K",
-                                                "COPY K K REPLACE",
-                                                "COPY K K DB D",
-                                                "COPY K K DB D REPLACE",
-                                                "MOVE K D",
-                                                "EXPIRE K X",
-                                                "EXPIRE K X (NX|XX|GT|LT)",
-                                                "PEXPIRE K X (NX|XX|GT|LT)",
-                                                "EXPIREAT K T",
-                                                "PEXPIREAT K T000 (NX|XX|GT|LT)",
-                                                "EXPIRE K (0|-1|-100)",
-                                                "PEXPIREAT K (1|-5)",
-                                                "PERSIST K",
-                                                "TTL K",
-                                                "PTTL K",
-                                                "EXPIRETIME K",
-                                                "PEXPIRETIME K",
-                                                "DBSIZE",
-                                                "KEYS P",
-                                                "EXPIRE K X (NX|XX) (GT|LT)",
-                                                "OBJECT FREQ K",
-                                                "OBJECT IDLETIME nosuch",
-                                                "OBJECT ENCODING nosuch",
-                                                "PING",
-                                                "PING V",
-                                                "ECHO V",
-                                                "SELECT D",
-                                                "CLIENT GETNAME",
-                                                "CLIENT SETNAME (me|you)",
-                                                "COMMAND GETKEYS SET K V",
-                                                "COMMAND GETKEYS MSET K V K V",
-                                                "CONFIG GET databases",
-                                                "ROLE",
-                                                "WAIT 0 0",
-                                                "LATENCY LATEST",
-                                                "SLOWLOG RESET",
-                                                "UNWATCH",
-                                                "FLUSHDB (ASYNC|SYNC|)",
-                                                "MEMORY USAGE nosuch",
-                                                "NOSUCH K V",
-                                                "COMMAND COUNTS"};
+// Forms of requests, one per line: K a key, V a value, N an integer, F a float, R a place in a
+// string, X a time to live far away, T a time far away, P a pattern, D a database; (a|b|) one of
+// the words, or none; everything else as it stands.
+constexpr std::string_view kForms = R"(GET K
+GET K
+GET K
+SET K V
+SET K V
+SET K V
+SET K V (NX|XX|GET)
+SET K V (NX|XX) GET
+SET K V EX X
+SET K V PX X
+SET K V KEEPTTL
+SET K V EXAT T
+SET K V (NX|XX) (EX|PX) X
+SET K V (EX|PX) X (EX|PX) X
+SETNX K V
+SETEX K X V
+PSETEX K X V
+GETSET K V
+GETDEL K
+GETEX K
+GETEX K (EX|PX) X
+GETEX K PERSIST
+GETEX K EXAT T
+MGET K K K
+MGET K
+MSET K V K V
+MSET K V
+MSETNX K V K V
+MSETNX K V
+APPEND K V
+STRLEN K
+SETRANGE K R V
+GETRANGE K R R
+SUBSTR K R R
+INCR K
+DECR K
+INCRBY K N
+DECRBY K N
+INCRBYFLOAT K F
+LCS K K
+LCS K K LEN
+LCS K K IDX
+LCS K K IDX MINMATCHLEN R WITHMATCHLEN
+DEL K
+DEL K K
+UNLINK K
+EXISTS K K
+TYPE K
+TOUCH K K
+RENAME K K
+RENAMENX K K
+COPY K K
+COPY K K REPLACE
+COPY K K DB D
+COPY K K DB D REPLACE
+MOVE K D
+EXPIRE K X
+EXPIRE K X (NX|XX|GT|LT)
+EXPIRE K X (NX|XX) (GT|LT)
+EXPIRE K (0|-1|-100)
+PEXPIRE K X (NX|XX|GT|LT)
+EXPIREAT K T
+PEXPIREAT K T000 (NX|XX|GT|LT)
+PEXPIREAT K (1|-5)
+PERSIST K
+TTL K
+PTTL K
+EXPIRETIME K
+PEXPIRETIME K
+DBSIZE
+KEYS P
+FLUSHDB (ASYNC|SYNC|)
+OBJECT FREQ K
+OBJECT IDLETIME nosuch
+OBJECT ENCODING nosuch
+MEMORY USAGE nosuch
+PING
+PING V
+ECHO V
+SELECT D
+CLIENT GETNAME
+CLIENT SETNAME (me|you)
+COMMAND GETKEYS SET K V
+COMMAND GETKEYS MSET K V K V
+COMMAND GETKEYSANDFLAGS RENAME K K
+COMMAND COUNTS
+CONFIG GET databases
+ROLE
+WAIT 0 0
+LATENCY LATEST
+SLOWLOG RESET
+UNWATCH
+NOSUCH K V)";
 
-constexpr std::array<const char*, 18> kChanges = {
-    "SET K V",  "SET K V XX",      "SETNX K V",      "DEL K",      "APPEND K V",
-    "INCR K",   "EXPIRE K X",      "PERSIST K",      "RENAME K K", "COPY K K REPLACE",
-    "GETDEL K", "GETEX K PERSIST", "SETRANGE K 0 V", "FLUSHDB",    "MOVE K D",
-    "GET K",    "MSETNX K V K V",  "EXPIRE K -1"};
+constexpr std::string_view kChanges = R"(SET K V
+SET K V XX
+SETNX K V
+DEL K
+APPEND K V
+INCR K
+EXPIRE K X
+EXPIRE K -1
+PERSIST K
+RENAME K K
+COPY K K REPLACE
+GETDEL K
+GETEX K PERSIST
+SETRANGE K 0 V
+FLUSHDB
+MOVE K D
+GET K
+MSETNX K V K V)";
+
+std::vector<std::string> Lines(std::string_view text) {
+  std::vector<std::string> lines;
+  std::istringstream stream{std::string(text)};
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
 
 // What clients get wrong. The numbers are harmless as seconds and as milliseconds.
 constexpr std::array<const char*, 14> kMistakes = {"",
@@ -138,6 +160,9 @@ bool BearsNoMistake(const Request& request) {
 }
 
 }  // namespace
+
+Generator::Generator(uint64_t seed)
+    : random_(seed), forms_(Lines(kForms)), changes_(Lines(kChanges)) {}
 
 std::string Generator::Key() {
   static const std::array<std::string, 9> kKeys = {
@@ -232,7 +257,7 @@ Request Generator::WithMistake(Request request) {
 }
 
 Request Generator::Any() {
-  Request request = Fill(kForms[random_.Below(kForms.size())]);
+  Request request = Fill(forms_[random_.Below(forms_.size())]);
   if (OneIn(8)) request = WithMistake(std::move(request));
   if (OneIn(10)) {
     std::string& name = request.front();
@@ -241,7 +266,7 @@ Request Generator::Any() {
   return request;
 }
 
-Request Generator::Change() { return Fill(kChanges[random_.Below(kChanges.size())]); }
+Request Generator::Change() { return Fill(changes_[random_.Below(changes_.size())]); }
 
 Request Generator::Watch() { return Fill(OneIn(2) ? "WATCH K" : "WATCH K K"); }
 

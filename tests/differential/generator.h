@@ -15,7 +15,7 @@ using Request = std::vector<std::string>;
 // expires while a test runs, and nothing depends on the time of day.
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed) {}
+  explicit Generator(uint64_t seed);
 
   // Any command that may stand alone or in a MULTI, mistakes included.
   Request Any();
@@ -35,6 +35,8 @@ class Generator {
   Request WithMistake(Request request);
 
   SeededRandom random_;
+  const std::vector<std::string> forms_;
+  const std::vector<std::string> changes_;
 };
 
 }  // namespace cairn::testing

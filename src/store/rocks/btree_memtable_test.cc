@@ -65,7 +65,7 @@ struct Version {
       sequence =
           sequence << 8 | static_cast<uint8_t>(key[key.size() - 8 + static_cast<size_t>(byte)]);
     }
-    key.resize(key.size() - 8);
+    key.erase(key.size() - 8);
   }
   std::string internal_key() const { return InternalKey(key, sequence); }
   bool operator<(const Version& other) const {
