@@ -19,7 +19,7 @@ bool IsValueType(uint8_t type) {
 Bytes EncodeRecordKey(RecordKey key) {
   Bytes bytes;
   bytes.reserve(2 + key.user_key.size());
-  bytes += kRecord;
+  bytes.push_back(kRecord);
   bytes += static_cast<char>(key.db);
   bytes += key.user_key;
   return bytes;

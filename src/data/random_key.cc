@@ -50,17 +50,17 @@ Result<std::optional<Found>> Descend(store::Transaction& transaction, uint8_t db
     if (!first || !last || first->user_key == last->user_key) return first;
     const auto difference = std::ranges::mismatch(first->user_key, last->user_key);
     const auto shared = static_cast<size_t>(difference.in1 - first->user_key.begin());
-    const int high = static_cast<uint8_t>(last->user_key[shared]);
+    const uint64_t high = static_cast<uint8_t>(last->user_key[shared]);
     // The first key may end where the others go on.
     if (shared == first->user_key.size()) {
       CAIRN_ASSIGN_OR_RETURN(std::optional<Found> second, At(transaction, range, End::kSecond));
       CAIRN_CHECK(second.has_value());  // last differs from first, so there are two
-      const int low = static_cast<uint8_t>(second->user_key[shared]);
-      if (random.Below(static_cast<uint64_t>(high - low + 2)) == 0) return first;
+      const uint64_t low = static_cast<uint8_t>(second->user_key[shared]);
+      if (random.Below(high - low + 2) == 0) return first;
       first = std::move(second);
     }
-    const int low = static_cast<uint8_t>(first->user_key[shared]);
-    const int byte = low + static_cast<int>(random.Below(static_cast<uint64_t>(high - low + 1)));
+    const uint64_t low = static_cast<uint8_t>(first->user_key[shared]);
+    const uint64_t byte = low + random.Below(high - low + 1);
     prefix.assign(first->user_key, 0, shared);
     prefix += static_cast<char>(byte);
     store::Range from = RecordRange(db);

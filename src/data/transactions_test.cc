@@ -13,7 +13,6 @@ namespace {
 
 using doors::testing::TestClient;
 using testing::DataServer;
-using ::testing::HasSubstr;
 
 class TransactionsTest : public ::testing::Test {
  protected:

@@ -49,8 +49,6 @@ void PlayLine(doors::testing::TestClient& client, std::string_view line) {
 struct Counts {
   int64_t keys = 0;
   int64_t expiring = 0;
-
-  friend bool operator==(const Counts&, const Counts&) = default;
 };
 
 }  // namespace
