@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <thread>
 
 #include "base/random.h"
@@ -141,7 +142,7 @@ int64_t SumOfAccounts(net::RespClient& connection) {
 TEST(CrashTest, NothingAcknowledgedIsLostAndNothingIsHalfThere) {
   const TempDirectory directory;
   const ServerOptions options{.data = directory / "data", .flags = {"--memory", "128MiB"}};
-  std::vector<Client> clients;
+  std::deque<Client> clients;
   for (int id = 0; id < kClients; ++id) clients.emplace_back(id);
   SeededRandom random(2026);
 

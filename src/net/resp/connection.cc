@@ -23,6 +23,7 @@ constexpr size_t kManyArguments = 1024;
 // The least room a connection's own input buffer has when it is read into.
 constexpr size_t kLeastRoom = 16 * 1024;
 constexpr uint64_t kHandshakeTimeoutNs = 10'000'000'000;
+constexpr uint64_t kTrimAfterNs = 1'000'000'000;
 
 Timestamp WallTime(const Clock& clock, uint64_t at_ns) {
   const uint64_t now_ns = clock.MonotonicNs();
@@ -323,6 +324,12 @@ bool SocketConnection::Overdue(uint64_t now_ns, uint64_t idle_timeout_ns) const 
   if (!transport_->established()) return now_ns > opened_ns_ + kHandshakeTimeoutNs;
   if (paused_ || idle_timeout_ns == 0) return false;
   return now_ns > active_ns_ + idle_timeout_ns;
+}
+
+void SocketConnection::TrimIfIdle(uint64_t now_ns) {
+  if (now_ns < active_ns_ + kTrimAfterNs || !out_.empty() || !input_.empty()) return;
+  out_.shrink_to_fit();
+  parser_.ReleaseMemory();
 }
 
 FileDescriptor SocketConnection::TakeLingering() {

@@ -56,6 +56,8 @@ class SocketConnection final : public RespConnection, public Poller::Watcher {
   bool waiting() const { return replies_.waiting(); }
   // Silent for longer than the time-out, or than a handshake may take.
   bool Overdue(uint64_t now_ns, uint64_t idle_timeout_ns) const;
+  // Gives back the memory of a connection that has been silent for a while.
+  void TrimIfIdle(uint64_t now_ns);
   // The socket, after its last byte was written, if the peer may still be sending.
   FileDescriptor TakeLingering();
 

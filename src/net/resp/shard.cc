@@ -263,8 +263,11 @@ void RespShard::Sweep() {
   const uint64_t now_ns = shared_.clock.MonotonicNs();
   const auto idle_timeout_ns = static_cast<uint64_t>(shared_.idle_timeout_ms.load()) * 1'000'000;
   for (const auto& [id, connection] : connections_) {
-    if (!connection->closed() && connection->Overdue(now_ns, idle_timeout_ns)) {
+    if (connection->closed()) continue;
+    if (connection->Overdue(now_ns, idle_timeout_ns)) {
       connection->CloseNow();
+    } else {
+      connection->TrimIfIdle(now_ns);
     }
   }
   std::erase_if(lingering_, [now_ns](const auto& watcher) { return watcher->Done(now_ns); });
