@@ -654,6 +654,10 @@ class ArenaTreeIterator final : private OwnMemory, public TreeIterator {
     void* memory = ::operator new(sizeof(ArenaTreeIterator));
     return new (memory) ArenaTreeIterator(memory, tree);
   }
+  // UBSan would clear the object's vtable pointer after its bases are gone, and its memory with
+  // them.
+  [[gnu::no_sanitize("vptr")]] ~ArenaTreeIterator() override {
+  }  // NOLINT(modernize-use-equals-default)
 
  private:
   ArenaTreeIterator(void* memory, const EntryTree& tree) : OwnMemory(memory), TreeIterator(tree) {}
