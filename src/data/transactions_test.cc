@@ -250,8 +250,8 @@ TEST_F(TransactionsTest, AReplyWaitsForTheOneCommit) {
   a_.Send({"EXEC"});
   const doors::Command& set = *server_.instance().commands().FindByName("set");
   while (server_.instance().Totals(set).calls < 2) std::this_thread::yield();
-  const uint64_t commits = server_.store().stats().commits;
-  EXPECT_EQ(commits, 1U);
+  while (server_.store().stats().commits == 0) std::this_thread::yield();
+  EXPECT_EQ(server_.store().stats().commits, 1U);
   server_.store().MakeDurable();
   EXPECT_EQ(a_.Receive(), "OK");
   EXPECT_EQ(a_.Receive(), "QUEUED");

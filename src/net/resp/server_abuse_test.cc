@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <random>
 #include <string>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "net/resp/server.h"
+#include "net/socket.h"
 #include "net/testing/resp_fixture.h"
 
 namespace cairn::net::testing {
@@ -182,6 +185,52 @@ TEST_F(RespAbuseTest, SilentClientsAreClosedAfterTheIdleTimeout) {
   EXPECT_EQ(Next(silent), "closed");
   EXPECT_EQ(Ask(active, {"PING"}), "PONG");
   EXPECT_EQ(log_.open_sessions, 2) << "who waits for an event is not idle";
+}
+
+TEST_F(RespAbuseTest, ASilentClientHoldsNoBuffer) {
+  RespServerOptions options;
+  options.sweep_interval = milliseconds(1);
+  Start(options);
+  RespClient client = Connect();
+  ASSERT_TRUE(client.Command({"BIG", "30000"}).ok());
+  size_t held = 0;
+  const auto measure = [&] {
+    OnLoop([&] {
+      server_->ForEachConnection(loop(), [&](RespConnection& connection) {
+        held = connection.stats().input_capacity + connection.stats().output_capacity;
+      });
+    });
+  };
+  measure();
+  EXPECT_GT(held, 10'000U);
+  clock_.AdvanceMillis(2000);
+  WaitUntil([&] {
+    measure();
+    return held < 100;
+  });
+}
+
+TEST_F(RespAbuseTest, WithoutFileDescriptorsTheServerWaitsForBetterTimes) {
+  Start();
+  rlimit saved{};
+  getrlimit(RLIMIT_NOFILE, &saved);
+  const rlimit few{256, saved.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<FileDescriptor> taken;
+  while (true) {
+    FileDescriptor next(dup(0));
+    if (next.get() < 0) break;
+    taken.push_back(std::move(next));
+  }
+  taken.pop_back();
+  // The last descriptor is the client's: it connects, but cannot be accepted.
+  RespClient client = Connect();
+  ASSERT_TRUE(client.Send({"PING"}).ok());
+  Settle();
+  EXPECT_EQ(log_.executed, 0);
+  taken.clear();
+  EXPECT_EQ(Next(client), "PONG");
+  setrlimit(RLIMIT_NOFILE, &saved);
 }
 
 TEST_F(RespAbuseTest, ClientsThatVanishLeaveNothingBehind) {

@@ -19,11 +19,12 @@ constexpr size_t kBlockBytes = 32 * 1024;
 constexpr size_t kHeaderBytes = 7;
 constexpr uint8_t kFull = 1;
 constexpr uint8_t kFirst = 2;
-constexpr uint8_t kLastType = 4;
+constexpr uint8_t kLast = 4;
 constexpr size_t kBatchHeaderBytes = 12;
 constexpr char kLogDataTag = 3;
 constexpr char kNoteTag = 'd';
 constexpr size_t kNoteBytes = 9;
+constexpr size_t kHeadBytes = kBatchHeaderBytes + 2 + kNoteBytes;  // all that is looked at
 
 template <typename T>
 T LittleEndian(BytesView bytes) {
@@ -73,12 +74,12 @@ class GapFinder {
       if (damaged_ && write.first > 0 && write.durable >= write.first - 1) return false;
       next_ = write.first;
     }
-    if (write.first == *next_) {
+    // Smaller numbers come again after a recovery that cut off a torn end.
+    if (write.first <= *next_) {
       next_ = write.first + write.count;
       return true;
     }
-    // Behind a gap, or left over from before an earlier recovery: no part of what is replayed.
-    return write.first < *next_ || write.durable < *next_;
+    return write.durable < *next_;  // else something durable is missing before it
   }
 
  private:
@@ -86,46 +87,68 @@ class GapFinder {
   bool damaged_ = false;          // in the log being read
 };
 
-// The records of one block; the rest of a block behind a bad record cannot be trusted.
-Result<void> CheckBlock(BytesView block, const std::string& path, uint64_t block_offset,
-                        std::optional<uint64_t>& damage, GapFinder& gaps) {
-  size_t at = 0;
-  while (at + kHeaderBytes <= block.size()) {
-    const BytesView header = block.substr(at, kHeaderBytes);
-    const size_t length = LittleEndian<uint16_t>(header.substr(4));
-    const auto type = static_cast<uint8_t>(header[6]);
-    const bool fits = at + kHeaderBytes + length <= block.size();
-    if (type == 0 || type > kLastType || !fits ||
-        StoredChecksum(block.substr(at + 6, 1 + length)) != LittleEndian<uint32_t>(header)) {
-      if (!damage) damage = block_offset + at;
-      gaps.SawDamage();
-      return {};
-    }
-    if (type == kFull || type == kFirst) {
-      const auto write = ParseWrite(block.substr(at + kHeaderBytes, length));
-      if (write && !gaps.Saw(*write)) {
-        return Error{ErrorCode::kCorruption,
-                     fmt::format("{} is damaged at byte {}: commits that were durable are missing "
-                                 "before commit {}",
-                                 path, damage.value_or(block_offset + at), write->first)};
+// Reads the records of one log, block by block.
+class LogReader {
+ public:
+  LogReader(const std::string& path, GapFinder& gaps) : path_(path), gaps_(gaps) {}
+
+  Result<void> ReadBlock(BytesView block, uint64_t block_offset) {
+    size_t at = 0;
+    while (at + kHeaderBytes <= block.size()) {
+      const BytesView header = block.substr(at, kHeaderBytes);
+      const size_t length = LittleEndian<uint16_t>(header.substr(4));
+      const auto type = static_cast<uint8_t>(header[6]);
+      const bool fits = at + kHeaderBytes + length <= block.size();
+      if (type == 0 || type > kLast || !fits ||
+          StoredChecksum(block.substr(at + 6, 1 + length)) != LittleEndian<uint32_t>(header)) {
+        // The rest of the block cannot be trusted.
+        if (!damage_) damage_ = block_offset + at;
+        head_.reset();
+        gaps_.SawDamage();
+        return {};
       }
+      CAIRN_RETURN_IF_ERROR(
+          Fragment(type, block.substr(at + kHeaderBytes, length), block_offset + at));
+      at += kHeaderBytes + length;
     }
-    at += kHeaderBytes + length;
+    return {};
   }
-  return {};
-}
+
+ private:
+  // A write counts when it is complete; its beginning may be spread over fragments.
+  Result<void> Fragment(uint8_t type, BytesView payload, uint64_t offset) {
+    if (type == kFull || type == kFirst) head_.emplace();
+    if (!head_) return {};  // the middle of a write whose beginning is damaged
+    if (head_->size() < kHeadBytes) head_->append(payload.substr(0, kHeadBytes));
+    if (type != kFull && type != kLast) return {};
+    const auto write = ParseWrite(*head_);
+    head_.reset();
+    if (write && !gaps_.Saw(*write)) {
+      return Error{ErrorCode::kCorruption,
+                   fmt::format("{} is damaged at byte {}: commits that were durable are missing "
+                               "before commit {}",
+                               path_, damage_.value_or(offset), write->first)};
+    }
+    return {};
+  }
+
+  const std::string& path_;
+  GapFinder& gaps_;
+  std::optional<Bytes> head_;       // of the write being put together
+  std::optional<uint64_t> damage_;  // where the first bad record is
+};
 
 Result<void> CheckLog(::rocksdb::FileSystem& files, const std::string& path, GapFinder& gaps) {
   std::unique_ptr<::rocksdb::FSSequentialFile> file;
   auto status = files.NewSequentialFile(path, ::rocksdb::FileOptions(), &file, nullptr);
   std::string buffer(kBlockBytes, '\0');
-  std::optional<uint64_t> damage;
+  LogReader reader(path, gaps);
   gaps.StartLog();
   for (uint64_t offset = 0; status.ok(); offset += kBlockBytes) {
     ::rocksdb::Slice block;
     status = file->Read(kBlockBytes, {}, &block, buffer.data(), nullptr);
     if (!status.ok() || block.empty()) break;
-    CAIRN_RETURN_IF_ERROR(CheckBlock({block.data(), block.size()}, path, offset, damage, gaps));
+    CAIRN_RETURN_IF_ERROR(reader.ReadBlock({block.data(), block.size()}, offset));
   }
   if (!status.ok()) return ToError(status, "read " + path);
   return {};

@@ -126,6 +126,23 @@ TEST_F(DamagedLogTest, BadByteInTheMiddleIsNamedAndStopsTheStart) {
   EXPECT_EQ(Get("k59"), Bytes(3000, 'x'));
 }
 
+// Records of every size up to a block, so that headers and beginnings fall across block ends.
+TEST_F(DamagedLogTest, WholeLogIsNeverTakenForDamaged) {
+  options_.durability = Durability::kSync;
+  Reopen();
+  for (size_t i = 0; i < 1500; ++i) {
+    const Commit commit = Put("k" + std::to_string(i), Bytes(i * 7 % 211, 'x'));
+    if (i % 3 == 0) {
+      ASSERT_TRUE(store_->Durable(commit).ok());
+    }
+  }
+  for (int round = 0; round < 3; ++round) {
+    Reopen();
+    EXPECT_EQ(Get("k1499"), Bytes(1499 * 7 % 211, 'x'));
+    Put("more" + std::to_string(round), "1");
+  }
+}
+
 TEST_F(DamagedLogTest, TornEndIsCutOff) {
   const fs::path log = WriteLog(60);
   std::string text = ReadFile(log);
