@@ -1,5 +1,7 @@
 #include "net/resp/parser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -114,7 +116,7 @@ RespParser::Status RespParser::ParseArray(std::string_view input) {
       const char type = input[position_];
       if (type != '$') {
         const char shown = type == '\r' || type == '\n' ? ' ' : type;
-        return Fail(std::string("Protocol error: expected '$', got '") + shown + "'");
+        return Fail(fmt::format("Protocol error: expected '$', got '{}'", shown));
       }
       const auto length = ParseLength(input.substr(position_ + 1, scanned_ - position_ - 1));
       if (!length || *length < 0 || *length > limits_.bulk_bytes) {
