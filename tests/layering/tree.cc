@@ -28,7 +28,7 @@ std::vector<std::string> ReadLines(const fs::path& path) {
 
 std::string FolderOf(const std::string& path) {
   const size_t first = path.find('/');
-  const std::string top = path.substr(0, first);
+  std::string top = path.substr(0, first);
   if (top != "src") return top;
   return path.substr(first + 1, path.find('/', first + 1) - first - 1);
 }

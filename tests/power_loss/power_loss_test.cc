@@ -239,7 +239,7 @@ TEST_F(BadDiskTest, FailedFsyncStopsWritesKeepsReadsAndAcknowledgesNothing) {
   ASSERT_TRUE(safe.ok() && store->Durable(*safe).ok());
 
   std::atomic<bool> told{false};
-  auto listening = store->OnDurable([&](Result<Commit> news) { told = told || !news.ok(); });
+  auto listening = store->OnDurable([&](const Result<Commit>& news) { told = told || !news.ok(); });
   files_->FailNext(PowerLossFs::Step::kSync, ".log", ::rocksdb::IOStatus::IOError("bad sector"),
                    PowerLossFs::kForEver);
   const auto unsafe = Put(*store, "unsafe", "1");
@@ -306,7 +306,7 @@ TEST_F(BadDiskTest, IntervalNoticesAFailedFsyncToo) {
   std::mutex mutex;
   std::condition_variable failed;
   bool told = false;
-  auto listening = store->OnDurable([&](Result<Commit> news) {
+  auto listening = store->OnDurable([&](const Result<Commit>& news) {
     const std::lock_guard lock(mutex);
     told = told || !news.ok();
     failed.notify_all();

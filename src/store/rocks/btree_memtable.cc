@@ -656,8 +656,7 @@ class ArenaTreeIterator final : private OwnMemory, public TreeIterator {
   }
   // UBSan would clear the object's vtable pointer after its bases are gone, and its memory with
   // them.
-  [[gnu::no_sanitize("vptr")]] ~ArenaTreeIterator() override {
-  }  // NOLINT(modernize-use-equals-default)
+  __attribute__((no_sanitize("vptr"))) ~ArenaTreeIterator() override {}  // NOLINT
 
  private:
   ArenaTreeIterator(void* memory, const EntryTree& tree) : OwnMemory(memory), TreeIterator(tree) {}
