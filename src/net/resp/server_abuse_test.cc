@@ -210,6 +210,8 @@ TEST_F(RespAbuseTest, ASilentClientHoldsNoBuffer) {
   });
 }
 
+// Not with UBSan beside ASan: its check of vtable pointers needs descriptors itself.
+#if !defined(__SANITIZE_ADDRESS__)
 TEST_F(RespAbuseTest, WithoutFileDescriptorsTheServerWaitsForBetterTimes) {
   Start();
   rlimit saved{};
@@ -232,6 +234,7 @@ TEST_F(RespAbuseTest, WithoutFileDescriptorsTheServerWaitsForBetterTimes) {
   EXPECT_EQ(Next(client), "PONG");
   setrlimit(RLIMIT_NOFILE, &saved);
 }
+#endif
 
 TEST_F(RespAbuseTest, ClientsThatVanishLeaveNothingBehind) {
   Start();
