@@ -73,6 +73,7 @@ class Server::Impl {
     AddRedisSettings(
         config_, resp_server_, [this] { return resp_port_.load(); }, instance_.settings());
     timers_.Register(store::kTimerKeyExpiry, expiry_);
+    timers_.Register(store::kTimerReclaim, reclaim_);
   }
 
   ~Impl() {
@@ -181,6 +182,7 @@ class Server::Impl {
   admin::Health health_;
   doors::Instance instance_;
   data::ExpiryTimers expiry_;
+  data::ReclaimTimers reclaim_;
   store::TimerService timers_;
   net::LoopGroup loops_;
   doors::RouteTable routes_;

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
 
 namespace cairn::data {
 namespace {
@@ -24,6 +28,14 @@ Error Unreadable(BytesView stored_key) {
           fmt::format("the record under {} cannot be read", Printable(stored_key))};
 }
 
+// How many elements one firing of a timer removes: what a commit takes in its stride.
+constexpr size_t kReclaimedAtOnce = 256;
+
+void Reclaim(store::Transaction& transaction, uint8_t db, uint64_t generation) {
+  transaction.SetTimer(transaction.now(), store::kTimerReclaim,
+                       EncodeReclaimOwner({db, generation}), {});
+}
+
 }  // namespace
 
 Result<Entry> Entry::Load(store::Transaction& transaction, uint8_t db, BytesView key) {
@@ -36,6 +48,7 @@ Result<Entry> Entry::Load(store::Transaction& transaction, uint8_t db, BytesView
   entry.live_ = !HasPassed(record->expire_ms, transaction.now());
   entry.record_type_ = record->type;
   entry.version_ = record->version;
+  entry.generation_ = record->generation;
   entry.expire_ms_ = record->expire_ms;
   entry.payload_at_ = value->size() - record->payload.size();
   entry.value_ = *std::move(value);
@@ -57,29 +70,68 @@ void Entry::ChangeTimer(std::optional<int64_t> expire_ms) {
   }
   const int64_t delta = (expire_ms ? 1 : 0) - (expire_ms_ ? 1 : 0);
   if (delta != 0) transaction_->Add({store::Space::kData, EncodeExpiringCounter(db())}, delta);
+  expire_ms_ = expire_ms;
 }
 
 void Entry::Put(const NewValue& value) {
   if (HasPassed(value.expire_ms, transaction_->now())) {
+    if (value.generation != 0 && value.generation != generation_) {
+      Reclaim(*transaction_, db(), value.generation);
+    }
     if (stored_) Remove();
     return;
   }
   ChangeTimer(value.expire_ms);
   if (!stored_) CountKeys(1);
+  if (generation_ != 0 && generation_ != value.generation) {
+    Reclaim(*transaction_, db(), generation_);
+  }
+  WakeWaiters(value.type);
   transaction_->Put(store_key(), EncodeRecord({.type = value.type,
                                                .version = transaction_->stamp(),
                                                .expire_ms = value.expire_ms,
+                                               .generation = value.generation,
                                                .payload = value.payload}));
+  stored_ = live_ = true;
+  record_type_ = value.type;
+  generation_ = value.generation;
 }
 
 void Entry::SetExpiry(std::optional<int64_t> expire_ms) {
-  Put({.type = record_type_, .payload = payload(), .expire_ms = expire_ms});
+  Put({.type = record_type_,
+       .payload = payload(),
+       .expire_ms = expire_ms,
+       .generation = generation_});
 }
 
 void Entry::Remove() {
+  RemoveRecord();
+  if (generation_ != 0) Reclaim(*transaction_, db(), std::exchange(generation_, 0));
+}
+
+void Entry::MoveTo(Entry& target) {
+  CAIRN_CHECK(target.db() == db());
+  target.Put({.type = record_type_,
+              .payload = payload(),
+              .expire_ms = expire_ms_,
+              .generation = generation_});
+  RemoveRecord();
+  generation_ = 0;
+}
+
+void Entry::RemoveRecord() {
   ChangeTimer(std::nullopt);
   CountKeys(-1);
+  WakeWaiters(record_type_);
   transaction_->Delete(store_key());
+  stored_ = live_ = false;
+}
+
+void Entry::WakeWaiters(ValueType type) {
+  if (type == ValueType::kList || type == ValueType::kSortedSet || type == ValueType::kStream ||
+      (stored_ && record_type_ == ValueType::kStream)) {
+    transaction_->Wake(doors::KeyTopic(db(), user_key()));
+  }
 }
 
 bool IsLive(const Record& record, Timestamp now) { return !HasPassed(record.expire_ms, now); }
@@ -113,6 +165,27 @@ Result<void> ExpiryTimers::Fire(store::Transaction& transaction, const store::Ti
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, key->db, key->user_key));
   // FLUSHDB leaves timers behind, so the key may be gone, or be another one by now.
   if (entry.expire_ms() == timer.due.millis()) entry.Remove();
+  return {};
+}
+
+void ReclaimTimers::AddScopes(const store::Timer& timer, store::Scopes& scopes) const {
+  // Nobody else knows these elements any more; two firings must not meet.
+  scopes.Add(store::Space::kTimers, timer.owner);
+}
+
+Result<void> ReclaimTimers::Fire(store::Transaction& transaction, const store::Timer& timer) {
+  const std::optional<Reclaimed> gone = DecodeReclaimOwner(timer.owner);
+  if (!gone) return Error{ErrorCode::kCorruption, "a reclaim timer without a generation"};
+  const auto range = store::Range::Prefix(store::Space::kData,
+                                          EncodeElementPrefix(gone->db, gone->generation));
+  std::vector<Bytes> keys;
+  CAIRN_RETURN_IF_ERROR(
+      transaction.Scan(range, {.limit = kReclaimedAtOnce}, [&](BytesView key, BytesView) {
+        keys.emplace_back(key);
+        return true;
+      }));
+  for (const Bytes& key : keys) transaction.Delete({store::Space::kData, key});
+  if (keys.size() == kReclaimedAtOnce) Reclaim(transaction, gone->db, gone->generation);
   return {};
 }
 

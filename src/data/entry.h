@@ -26,8 +26,8 @@ inline constexpr std::string_view kWrongType =
 //   entry.Put({.type = ValueType::kString, .payload = value});
 //
 // A key whose time is up counts as missing, although its record may still be there. Lives inside
-// the transaction's body. It shows what was loaded; after a change it is spent: load again to go
-// on.
+// the transaction's body. It may be changed several times; payload() and version() go on showing
+// what was loaded.
 class Entry {
  public:
   static Result<Entry> Load(store::Transaction& transaction, uint8_t db, BytesView key);
@@ -43,6 +43,8 @@ class Entry {
   ValueType type() const { return record_type_; }
   BytesView payload() const { return BytesView(value_).substr(payload_at_); }
   std::optional<int64_t> expire_ms() const { return expire_ms_; }
+  // Under which its elements stand; 0 if it has none (or does not exist).
+  uint64_t generation() const { return live_ ? generation_ : 0; }
   // 0 for a key that does not exist.
   uint64_t version() const { return live_ ? version_ : 0; }
   size_t stored_bytes() const { return key_.size() + value_.size(); }
@@ -51,22 +53,32 @@ class Entry {
     ValueType type = ValueType::kString;
     BytesView payload;
     std::optional<int64_t> expire_ms = {};
+    uint64_t generation = 0;
   };
-  // Creates or replaces. An expire_ms that has passed leaves no key.
+  // Creates or replaces, and wakes who is blocked on the key. An expire_ms that has passed leaves no key. Elements under another
+  // generation than the new one are reclaimed.
   void Put(const NewValue& value);
   // Of a key that exists: changes nothing else.
   void SetExpiry(std::optional<int64_t> expire_ms);
-  // Of a key that exists.
+  // Of a key that exists, with its elements.
   void Remove();
+  // Gives the value, elements and expiry included, to `target`, an entry of the same database, in
+  // place of what it has.
+  void MoveTo(Entry& target);
+
+  store::Transaction& transaction() const { return *transaction_; }
+  uint8_t db() const { return static_cast<uint8_t>(key_[1]); }
+  BytesView user_key() const { return BytesView(key_).substr(2); }
 
  private:
   Entry(store::Transaction& transaction, Bytes key)
       : transaction_(&transaction), key_(std::move(key)) {}
 
-  uint8_t db() const { return static_cast<uint8_t>(key_[1]); }
   store::Key store_key() const { return {store::Space::kData, key_}; }
   void CountKeys(int64_t delta);
   void ChangeTimer(std::optional<int64_t> expire_ms);
+  void RemoveRecord();
+  void WakeWaiters(ValueType type);
 
   store::Transaction* transaction_;
   Bytes key_;            // encoded
@@ -75,6 +87,7 @@ class Entry {
   bool live_ = false;
   ValueType record_type_ = ValueType::kString;
   uint64_t version_ = 0;
+  uint64_t generation_ = 0;
   std::optional<int64_t> expire_ms_;
   size_t payload_at_ = 0;
 };
@@ -90,6 +103,13 @@ Result<void> ScanRecords(store::Transaction& transaction, const store::Range& ra
 
 // Removes keys whose time is up.
 class ExpiryTimers final : public store::TimerHandler {
+ public:
+  void AddScopes(const store::Timer& timer, store::Scopes& scopes) const override;
+  Result<void> Fire(store::Transaction& transaction, const store::Timer& timer) override;
+};
+
+// Removes the elements of values that are gone, a bounded number at a time.
+class ReclaimTimers final : public store::TimerHandler {
  public:
   void AddScopes(const store::Timer& timer, store::Scopes& scopes) const override;
   Result<void> Fire(store::Transaction& transaction, const store::Timer& timer) override;

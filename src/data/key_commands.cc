@@ -70,8 +70,7 @@ Result<void> RenameWith(CommandContext& context, bool only_if_free) {
     context.reply.Ok();
   }
   if (refused || same) return {};
-  target.Put({source.type(), source.payload(), source.expire_ms()});
-  source.Remove();
+  source.MoveTo(target);
   return {};
 }
 

@@ -6,6 +6,8 @@ namespace {
 enum Family : char { kRecord = 1, kElement = 2, kKeyCounter = 3, kExpiringCounter = 4 };
 
 constexpr uint8_t kHasExpiry = 0x80;
+constexpr uint8_t kHasElements = 0x40;
+constexpr uint8_t kTypeMask = 0x3f;
 
 Bytes FamilyKey(Family family, uint8_t db) { return {family, static_cast<char>(db)}; }
 
@@ -38,6 +40,27 @@ store::Range ElementRange(uint8_t db) {
   return store::Range::Prefix(store::Space::kData, FamilyKey(kElement, db));
 }
 
+Bytes EncodeElementPrefix(uint8_t db, uint64_t generation) {
+  Bytes bytes = FamilyKey(kElement, db);
+  AppendBig64(bytes, generation);
+  return bytes;
+}
+
+Bytes EncodeReclaimOwner(Reclaimed owner) {
+  Bytes bytes(1, static_cast<char>(owner.db));
+  AppendBig64(bytes, owner.generation);
+  return bytes;
+}
+
+std::optional<Reclaimed> DecodeReclaimOwner(BytesView owner) {
+  BytesReader reader(owner);
+  Reclaimed reclaimed;
+  reclaimed.db = reader.Byte();
+  reclaimed.generation = reader.Big64();
+  if (!reader.AtEnd()) return std::nullopt;
+  return reclaimed;
+}
+
 BytesView TimerOwner(BytesView record_key) { return record_key.substr(1); }
 
 std::optional<RecordKey> DecodeTimerOwner(BytesView owner) {
@@ -58,11 +81,14 @@ int64_t DecodeCounter(const std::optional<Bytes>& value) {
 
 Bytes EncodeRecord(const Record& record) {
   Bytes bytes;
-  bytes.reserve(17 + record.payload.size());
-  const auto type = static_cast<uint8_t>(record.type);
-  bytes += static_cast<char>(record.expire_ms ? type | kHasExpiry : type);
+  bytes.reserve(25 + record.payload.size());
+  auto type = static_cast<uint8_t>(record.type);
+  if (record.expire_ms) type |= kHasExpiry;
+  if (record.generation != 0) type |= kHasElements;
+  bytes += static_cast<char>(type);
   AppendBig64(bytes, record.version);
   if (record.expire_ms) AppendBig64(bytes, static_cast<uint64_t>(*record.expire_ms));
+  if (record.generation != 0) AppendBig64(bytes, record.generation);
   bytes += record.payload;
   return bytes;
 }
@@ -71,9 +97,10 @@ std::optional<Record> DecodeRecord(BytesView bytes) {
   BytesReader reader(bytes);
   const uint8_t type = reader.Byte();
   Record record;
-  record.type = static_cast<ValueType>(type & ~kHasExpiry);
+  record.type = static_cast<ValueType>(type & kTypeMask);
   record.version = reader.Big64();
   if ((type & kHasExpiry) != 0) record.expire_ms = static_cast<int64_t>(reader.Big64());
+  if ((type & kHasElements) != 0) record.generation = reader.Big64();
   record.payload = reader.Rest();
   if (!reader.ok() || !IsValueType(static_cast<uint8_t>(record.type))) return std::nullopt;
   return record;

@@ -11,15 +11,24 @@
 //
 //   family    key                                         value
 //   ──────    ─────────────────────────────────────────   ───────────────────────────────────────
-//   record    01 db:1 userkey…                            type:1 version:8 [expire_ms:8] payload…
-//   element   02 db:1 keylen:4 userkey… version:8 …       (reserved: what collections consist of)
-//   keys      03 db:1                                     count:8, a counter
-//   expiring  04 db:1                                     count:8, a counter
+//   record    01 db:1 userkey…              type:1 version:8 [expire_ms:8] [generation:8] payload…
+//   element   02 db:1 generation:8 suffix…  what the type makes of it
+//   keys      03 db:1                       count:8, a counter
+//   expiring  04 db:1                       count:8, a counter
 //
-// A record is a key as the user sees it. The low seven bits of `type` are a ValueType; its high bit
-// says that expire_ms follows: milliseconds since 1970, from which on the key no longer exists for
-// anyone, whether or not the record has been removed yet. `version` is the stamp of the transaction
-// that last changed the key. The payload of a string is the string.
+// A record is a key as the user sees it. The low six bits of `type` are a ValueType. Its bit 80 says
+// that expire_ms follows: milliseconds since 1970, from which on the key no longer exists for
+// anyone, whether or not the record has been removed yet. Its bit 40 says that generation follows:
+// the value has elements besides its record. `version` is the stamp of the transaction that last
+// changed the key.
+//
+// A generation is a number that no other value ever has, so a key that is deleted and made again
+// has nothing to do with its former elements: deleting costs the record alone, and the elements go
+// later, by a timer of kind kTimerReclaim whose owner is db:1 generation:8. It does not name the
+// user key, so RENAME moves the record alone.
+//
+// The payload of a string is the string. Each collection draws its payload and its suffixes in the
+// header of its type.
 //
 // Records of one database are in the byte order of their user keys. The counters `keys` and
 // `expiring` hold how many records there are, and how many of them have an expire_ms.
@@ -49,8 +58,20 @@ Bytes EncodeRecordKey(RecordKey key);
 std::optional<RecordKey> DecodeRecordKey(BytesView bytes);
 // The records of a database whose keys start with `prefix`.
 store::Range RecordRange(uint8_t db, BytesView prefix = {});
-// Everything of a database but its counters, one range per family.
+// All elements of a database.
 store::Range ElementRange(uint8_t db);
+// What comes before the suffix of each element of one value.
+Bytes EncodeElementPrefix(uint8_t db, uint64_t generation);
+inline constexpr size_t kElementPrefixBytes = 10;
+
+// The owner of a kTimerReclaim, and back.
+struct Reclaimed {
+  uint8_t db = 0;
+  uint64_t generation = 0;
+  friend bool operator==(const Reclaimed&, const Reclaimed&) = default;
+};
+Bytes EncodeReclaimOwner(Reclaimed owner);
+std::optional<Reclaimed> DecodeReclaimOwner(BytesView owner);
 
 // The owner of a key's timer, and back.
 BytesView TimerOwner(BytesView record_key);
@@ -66,6 +87,7 @@ struct Record {
   ValueType type = ValueType::kString;
   uint64_t version = 0;
   std::optional<int64_t> expire_ms;
+  uint64_t generation = 0;  // 0: the value has no elements
   BytesView payload;
 
   friend bool operator==(const Record&, const Record&) = default;

@@ -40,9 +40,11 @@ TEST(DataKeysTest, RoundTrip) {
          {std::optional<int64_t>(), std::optional<int64_t>(0), std::optional<int64_t>(1),
           std::optional<int64_t>(std::numeric_limits<int64_t>::max())}) {
       for (const Bytes& payload : UserKeys()) {
-        const Record record{ValueType::kString, version, expire_ms, payload};
-        const Bytes encoded = EncodeRecord(record);
-        EXPECT_EQ(DecodeRecord(encoded), record);
+        for (const uint64_t generation : {uint64_t{0}, uint64_t{1}, UINT64_MAX}) {
+          const Record record{ValueType::kString, version, expire_ms, generation, payload};
+          const Bytes encoded = EncodeRecord(record);
+          EXPECT_EQ(DecodeRecord(encoded), record);
+        }
       }
     }
   }
@@ -56,10 +58,16 @@ TEST(DataKeysTest, GoldenBytes) {
   EXPECT_EQ(HexEncode(RecordRange(2, "k").begin), "01026b");
   EXPECT_EQ(HexEncode(*RecordRange(2, "k").end), "01026c");
   EXPECT_EQ(HexEncode(ElementRange(2).begin), "0202");
-  EXPECT_EQ(HexEncode(EncodeRecord({ValueType::kString, 0x0102030405060708, {}, "v"})),
+  EXPECT_EQ(HexEncode(EncodeRecord({ValueType::kString, 0x0102030405060708, {}, 0, "v"})),
             "01010203040506070876");
-  EXPECT_EQ(HexEncode(EncodeRecord({ValueType::kHash, 1, 0x11, "v"})),
+  EXPECT_EQ(HexEncode(EncodeRecord({ValueType::kHash, 1, 0x11, 0, "v"})),
             "820000000000000001000000000000001176");
+  EXPECT_EQ(HexEncode(EncodeRecord({ValueType::kHash, 1, {}, 0x22, "v"})),
+            "420000000000000001000000000000002276");
+  EXPECT_EQ(HexEncode(EncodeElementPrefix(2, 0x0102030405060708)), "02020102030405060708");
+  EXPECT_EQ(HexEncode(EncodeReclaimOwner({2, 0x0102030405060708})), "020102030405060708");
+  EXPECT_EQ(DecodeReclaimOwner(EncodeReclaimOwner({3, 77})), (Reclaimed{3, 77}));
+  EXPECT_EQ(DecodeReclaimOwner("short"), std::nullopt);
 }
 
 TEST(DataKeysTest, EncodedOrderIsLogicalOrder) {
@@ -84,7 +92,7 @@ TEST(DataKeysTest, TruncatedInputIsRejected) {
   EXPECT_EQ(DecodeTimerOwner(""), std::nullopt);
   for (const std::optional<int64_t> expire_ms :
        {std::optional<int64_t>(), std::optional<int64_t>(5)}) {
-    const Bytes record = EncodeRecord({ValueType::kString, 1, expire_ms, ""});
+    const Bytes record = EncodeRecord({ValueType::kString, 1, expire_ms, 7, ""});
     for (size_t size = 0; size < record.size(); ++size) {
       EXPECT_EQ(DecodeRecord(record.substr(0, size)), std::nullopt) << size;
     }

@@ -33,6 +33,12 @@ void AddKeyScope(uint8_t db, BytesView key, store::Scopes& scopes, Bytes& scratc
   scopes.Add(store::Space::kData, scratch);
 }
 
+store::Topic KeyTopic(uint8_t db, BytesView key) {
+  Bytes name(1, static_cast<char>(db));
+  name += key;
+  return store::Topic::Of(store::Space::kData, name);
+}
+
 void AddScopes(const Command& command, Args args, uint8_t db, store::Scopes& scopes,
                Bytes& scratch) {
   if (command.add_scopes) {

@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "doors/pubsub.h"
 #include "net/resp/writer.h"
 #include "store/scopes.h"
 #include "store/store.h"
@@ -65,6 +69,16 @@ enum CommandCategory : uint32_t {
   kCategoryTransaction = 1U << 3,
   kCategoryDangerous = 1U << 4,
   kCategoryAdmin = 1U << 5,
+  kCategorySet = 1U << 6,
+  kCategorySortedSet = 1U << 7,
+  kCategoryList = 1U << 8,
+  kCategoryHash = 1U << 9,
+  kCategoryBitmap = 1U << 10,
+  kCategoryHyperLogLog = 1U << 11,
+  kCategoryGeo = 1U << 12,
+  kCategoryStream = 1U << 13,
+  kCategoryScripting = 1U << 14,
+  kCategoryPubSub = 1U << 15,
 };
 
 // Keys at args[first], args[first + step], … up to and including args[last]; a negative `last`
@@ -88,6 +102,28 @@ struct Caller {
   uint8_t db = 0;
   int protocol = 2;
   uint64_t connection_id = 0;
+  // A command that finds nothing may wait (CommandContext::Block); in MULTI and in scripts it may
+  // not.
+  bool may_block = false;
+  // Others have waited longer for the same keys: a command that would take something away takes
+  // nothing, and waits in line.
+  bool must_wait = false;
+};
+
+// What a handler is waiting for.
+struct Blocking {
+  std::optional<int64_t> timeout_ms;  // nullopt: for ever
+  // What to wake up for; none: the command's keys.
+  std::vector<store::Topic> topics = {};
+  // The request to run when it wakes, if not the one that came: XREAD … $ must remember where the
+  // stream ended.
+  std::vector<std::string> args = {};
+};
+
+// The scopes that the transaction runs under, as far as a handler has to know.
+struct HeldScopes {
+  bool exclusive = false;        // everything is held
+  bool wants_exclusive = false;  // a handler cannot do with less: to be run again
 };
 
 // What a handler inside a transaction is given. It may run more than once, on any thread: it
@@ -98,7 +134,10 @@ struct CommandContext {
   Args args;
   const Caller& caller;
   net::RespWriter reply;
+  PubSub& pubsub;
+  HeldScopes& held;
   bool failed = false;  // the reply is an error
+  std::optional<Blocking> blocking = {};
 
   uint8_t db() const { return caller.db; }
   Timestamp now() const { return transaction.now(); }
@@ -108,6 +147,32 @@ struct CommandContext {
     reply.Error(text);
     failed = true;
     return {};
+  }
+
+  // There is nothing to answer with yet. The reply that was written is for the case that time runs
+  // out; if the caller may not block, it is the reply. Nothing may have been written to the
+  // transaction.
+  //
+  //   context.reply.NullArray();
+  //   return context.Block({.timeout_ms = timeout});
+  Result<void> Block(Blocking wait) {
+    if (caller.may_block) blocking = std::move(wait);
+    return {};
+  }
+
+  // The handler is about to touch what its scopes do not cover. Returned as its error, this makes
+  // the body run again under all scopes.
+  //
+  //   if (!context.held.exclusive) return context.RequireExclusive();
+  Error RequireExclusive() {
+    held.wants_exclusive = true;
+    return {ErrorCode::kWouldBlock, "a command needs more scopes than it was given"};
+  }
+
+  // Tells who listens to keyspace events (CONFIG SET notify-keyspace-events), once the commit is
+  // there. `event` is Redis's name for what happened: "hset", "del".
+  void Notify(KeyEventClass type, std::string_view event, std::string_view key) {
+    pubsub.NotifyKeyEvent(transaction, caller.db, type, event, key);
   }
 };
 
@@ -196,6 +261,10 @@ void AddScopes(const Command& command, Args args, uint8_t db, store::Scopes& sco
 
 // The scope of one key of a database: what every command that names the key shares.
 void AddKeyScope(uint8_t db, BytesView key, store::Scopes& scopes, Bytes& scratch);
+
+// What a commit wakes when it may have something for a client that is blocked on the key: it put a
+// list, a sorted set or a stream there, or took one away.
+store::Topic KeyTopic(uint8_t db, BytesView key);
 
 // A copy of a request that lives as long as it is needed.
 class OwnedArgs {

@@ -162,8 +162,16 @@ std::vector<std::string_view> CategoryNames(const Command& command) {
   add((categories & kCategoryKeyspace) != 0, "@keyspace");
   add(command.Has(kReadOnly), "@read");
   add(command.Has(kWrite), "@write");
+  add((categories & kCategorySet) != 0, "@set");
+  add((categories & kCategorySortedSet) != 0, "@sortedset");
+  add((categories & kCategoryList) != 0, "@list");
+  add((categories & kCategoryHash) != 0, "@hash");
   add((categories & kCategoryString) != 0, "@string");
-  add(command.Has(kPubSub), "@pubsub");
+  add((categories & kCategoryBitmap) != 0, "@bitmap");
+  add((categories & kCategoryHyperLogLog) != 0, "@hyperloglog");
+  add((categories & kCategoryGeo) != 0, "@geo");
+  add((categories & kCategoryStream) != 0, "@stream");
+  add(command.Has(kPubSub) || (categories & kCategoryPubSub) != 0, "@pubsub");
   add(admin, "@admin");
   add(command.Has(kFast), "@fast");
   add(!command.Has(kFast), "@slow");
@@ -171,6 +179,7 @@ std::vector<std::string_view> CategoryNames(const Command& command) {
   add(dangerous, "@dangerous");
   add((categories & kCategoryConnection) != 0, "@connection");
   add((categories & kCategoryTransaction) != 0, "@transaction");
+  add((categories & kCategoryScripting) != 0, "@scripting");
   return names;
 }
 

@@ -20,21 +20,28 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // One command that has to wait.
 class CommandWork final : public Work {
  public:
-  CommandWork(const Command& command, Args args, Caller caller, const Clock& clock)
-      : command_(command), args_(args), caller_(caller), clock_(clock) {
+  CommandWork(const Command& command, Args args, Caller caller, Instance& instance)
+      : command_(command), args_(args), caller_(caller), instance_(instance) {
     Bytes scratch;
     AddScopes(command_, args_.view(), caller_.db, scopes, scratch);
     access = command_.access();
+    held.exclusive = scopes.exclusive();
   }
 
   Result<void> Run(store::Transaction& transaction) override {
     reply_.clear();
-    const uint64_t begin_ns = clock_.MonotonicNs();
-    CommandContext context{transaction, command_, args_.view(), caller_,
-                           net::RespWriter(reply_, caller_.protocol)};
+    const Clock& clock = instance_.clock();
+    const uint64_t begin_ns = clock.MonotonicNs();
+    CommandContext context{transaction,
+                           command_,
+                           args_.view(),
+                           caller_,
+                           net::RespWriter(reply_, caller_.protocol),
+                           instance_.pubsub(),
+                           held};
     Result<void> result = command_.run(context);
     failed_ = context.failed;
-    ns_ = clock_.MonotonicNs() - begin_ns;
+    ns_ = clock.MonotonicNs() - begin_ns;
     return result;
   }
 
@@ -47,7 +54,7 @@ class CommandWork final : public Work {
   const Command& command_;
   const OwnedArgs args_;
   const Caller caller_;
-  const Clock& clock_;
+  Instance& instance_;
   std::string reply_;
   bool failed_ = false;
   uint64_t ns_ = 0;
@@ -185,7 +192,7 @@ void Dispatcher::Queue(Session& session, const Command& command, Args args) {
 void Dispatcher::Run(Session& session, const Command& command, Args args) {
   if (command.run) {
     if (!command.long_running) return RunInGroup(session, command, args);
-    return Defer(session, std::make_unique<CommandWork>(command, args, session.caller(), clock_));
+    return Defer(session, std::make_unique<CommandWork>(command, args, session.caller(), instance_));
   }
   std::string& out = session.connection().out();
   const size_t start = out.size();
@@ -219,10 +226,16 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   std::string& out = session.connection().out();
   const size_t start = out.size();
   bool failed = false;
+  HeldScopes held{.exclusive = scopes_.exclusive()};
   const auto body = [&](store::Transaction& transaction) -> Result<void> {
     out.resize(start);
-    CommandContext context{transaction, command, args, caller,
-                           net::RespWriter(out, caller.protocol)};
+    CommandContext context{transaction,
+                           command,
+                           args,
+                           caller,
+                           net::RespWriter(out, caller.protocol),
+                           instance_.pubsub(),
+                           held};
     Result<void> result = command.run(context);
     failed = context.failed;
     return result;
@@ -236,7 +249,9 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   }
   out.resize(start);
   if (needs.error().code == ErrorCode::kWouldBlock) {
-    return Defer(session, std::make_unique<CommandWork>(command, args, caller, clock_));
+    auto work = std::make_unique<CommandWork>(command, args, caller, instance_);
+    work->held.wants_exclusive = held.wants_exclusive;
+    return Defer(session, std::move(work));
   }
   Count(session, command, args, clock_.MonotonicNs() - begin_ns, true);
   FailWith(session, start, needs.error());
@@ -343,6 +358,7 @@ void Dispatcher::RunWork(Session& session, std::unique_ptr<Work> work) {
 
 void Dispatcher::Defer(Session& session, std::unique_ptr<Work> work) {
   session.connection().Pause(net::PauseReason::kWorking);
+  work->Widen();
   deferred_.push_back(std::make_shared<Deferred>(Deferred{session.id(), std::move(work)}));
 }
 
@@ -366,8 +382,10 @@ void Dispatcher::SubmitDeferred() {
 void Dispatcher::RunOnPool(Deferred& deferred) {
   Work& work = *deferred.work;
   const auto body = [&](store::Transaction& transaction) { return work.Run(transaction); };
-  deferred.result = work.access == store::Access::kRead ? store_.RunRead(work.scopes, body)
-                                                        : store_.Run(work.scopes, body);
+  do {
+    deferred.result = work.access == store::Access::kRead ? store_.RunRead(work.scopes, body)
+                                                          : store_.Run(work.scopes, body);
+  } while (!deferred.result.ok() && work.Widen());
 }
 
 void Dispatcher::Complete(Deferred& deferred) {

@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "doors/clients.h"
 #include "doors/command_table.h"
+#include "doors/pubsub.h"
 #include "doors/settings.h"
 #include "doors/slow_log.h"
 #include "doors/statistics.h"
@@ -64,6 +65,7 @@ class Instance {
   Settings& settings() { return settings_; }
   SlowLog& slow_log() { return slow_log_; }
   Clients& clients() { return clients_; }
+  PubSub& pubsub() { return pubsub_; }
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -113,6 +115,7 @@ class Instance {
   Settings settings_;
   SlowLog slow_log_;
   Clients clients_;
+  PubSub pubsub_;
   ClientPause pause_;
   net::RespServer* server_ = nullptr;
   VersionReader version_reader_;

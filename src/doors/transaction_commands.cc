@@ -43,6 +43,7 @@ class ExecWork final : public Work {
       caller.db = DbAfter(queued, caller.db);
     }
     for (const auto& [key, version] : watched_) AddKeyScope(key.db, key.key, scopes, scratch);
+    held.exclusive = scopes.exclusive();
   }
 
   Result<void> Run(store::Transaction& transaction) override {
@@ -98,8 +99,13 @@ class ExecWork final : public Work {
     const QueuedCommand& queued = queue_[index];
     Step& step = steps_[index];
     const uint64_t begin_ns = instance_.clock().MonotonicNs();
-    CommandContext context{transaction, *queued.command, queued.args.view(), step.caller,
-                           net::RespWriter(replies_, step.caller.protocol)};
+    CommandContext context{transaction,
+                           *queued.command,
+                           queued.args.view(),
+                           step.caller,
+                           net::RespWriter(replies_, step.caller.protocol),
+                           instance_.pubsub(),
+                           held};
     Result<void> result = queued.command->run(context);
     step.ns = instance_.clock().MonotonicNs() - begin_ns;
     step.failed = context.failed;

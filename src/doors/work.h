@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "doors/command.h"
 #include "store/scopes.h"
 #include "store/store.h"
 #include "store/transaction.h"
@@ -23,6 +24,10 @@ class Work {
 
   store::Scopes scopes;
   store::Access access = store::Access::kRead;
+  HeldScopes held;
+
+  // After a Run that asked for more scopes than it had: whether to run it again, now with all.
+  bool Widen();
 
   // May run more than once, on any thread: overwrites what an earlier run has left.
   virtual Result<void> Run(store::Transaction& transaction) = 0;

@@ -21,12 +21,6 @@ enum class Durability {
   kOs,        // when the operating system writes it
 };
 
-// A point in the one order of commits. Grows; survives a restart.
-struct Commit {
-  uint64_t number = 0;
-  friend auto operator<=>(const Commit&, const Commit&) = default;
-};
-
 // What a reply about a body has to wait for before it may leave: the newest commit it depends on,
 // and whether it also depends on the group's own commit, which has no number yet.
 struct Dependency {

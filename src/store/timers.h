@@ -34,6 +34,7 @@ std::optional<Timer> DecodeTimerKey(BytesView key);
 // The kinds in use; each belongs to one layer. Stored: never renumber.
 enum TimerKind : uint8_t {
   kTimerKeyExpiry = 1,  // data: a key with a time to live
+  kTimerReclaim = 2,    // data: the elements of a value that is gone
 };
 
 // What happens when timers of one kind are due.

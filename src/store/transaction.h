@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -14,6 +15,12 @@
 #include "store/space.h"
 
 namespace cairn::store {
+
+// A point in the one order of commits. Grows; survives a restart.
+struct Commit {
+  uint64_t number = 0;
+  friend auto operator<=>(const Commit&, const Commit&) = default;
+};
 
 struct ScanOptions {
   bool reverse = false;  // from the end of the range to its begin
@@ -64,6 +71,11 @@ class Transaction : public Reader {
   // Wakes who waits for topic, after the commit and only then.
   virtual void Wake(Topic topic) = 0;
 
+  // Calls `function` after the commit and only then, with the commit that made the transaction's
+  // writes visible; functions of earlier commits have been called before. It must be quick and must
+  // not call the store. What it tells the outside waits for Durable, like everything else.
+  virtual void AfterCommit(std::function<void(Commit)> function) = 0;
+
   // Puts a timer into the due index (store/timers.h); it stays until it fires or is cancelled.
   // Setting the same (due, kind, owner) again replaces the payload.
   virtual void SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) = 0;
@@ -72,6 +84,8 @@ class Transaction : public Reader {
   // A number that no other transaction of this store ever has, larger than that of every
   // transaction this one can see the effects of. Records carry it as their version.
   virtual uint64_t stamp() = 0;
+  // Another such number with each call, for what must have a name of its own.
+  virtual uint64_t NewStamp() = 0;
 };
 
 // Runs inside a transaction. May run more than once, each time from the same start: it touches

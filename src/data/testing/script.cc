@@ -74,6 +74,8 @@ void DataServer::FireTimers() {
   ExpiryTimers expiry;
   store::TimerService timers(store(), clock(), Log::Silent());
   timers.Register(store::kTimerKeyExpiry, expiry);
+  ReclaimTimers reclaim;
+  timers.Register(store::kTimerReclaim, reclaim);
   const Result<size_t> fired = timers.RunDue();
   EXPECT_TRUE(fired.ok());
 }

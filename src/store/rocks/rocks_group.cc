@@ -126,8 +126,10 @@ Result<Commit> RocksGroup::Submit() {
   if (writes_.empty()) {
     ReleaseFrom(0);
     engine_.wakeups.Wake(writes_.wakes());
+    const Commit newest{engine_.visible_commit.load(std::memory_order_acquire)};
+    for (const auto& function : writes_.after_commit()) function(newest);
     writes_.Clear();
-    return Commit{engine_.visible_commit.load(std::memory_order_acquire)};
+    return newest;
   }
   Result<Commit> commit = sequencer_.Submit(writes_, held_, this);
   held_.clear();

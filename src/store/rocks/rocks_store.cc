@@ -200,6 +200,7 @@ Result<Commit> RocksStore::Run(const Scopes& scopes, Body body) {
 Result<Commit> RocksStore::RunRead(const Scopes& scopes, Body body) {
   RocksGroup group(engine_, sequencer_, Waiting::kAllowed);
   CAIRN_ASSIGN_OR_RETURN(const Dependency dependency, group.Run(scopes, Access::kRead, body));
+  CAIRN_RETURN_IF_ERROR(group.Finish());  // writes nothing, but calls what is to follow the body
   return dependency.commit;
 }
 

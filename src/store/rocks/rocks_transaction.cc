@@ -70,6 +70,9 @@ Result<void> ScanMerged(::rocksdb::Iterator& iterator, WriteSet* writes, const R
   merge.Start();
   size_t visited = 0;
   while (visited < options.limit && (iterator.Valid() || merge.row != nullptr)) {
+    // An iterator that could not read on is not at its end: the transaction's own later rows do not
+    // come next.
+    if (!iterator.Valid() && !iterator.status().ok()) break;
     if (merge.BaseFirst()) {
       const BytesView key = ToView(iterator.key());
       const bool deleted = writes != nullptr && writes->has_deleted_ranges() &&
@@ -249,6 +252,10 @@ void RocksTransaction::Wake(Topic topic) {
   writes_.Wake(topic);
 }
 
+void RocksTransaction::AfterCommit(std::function<void(Commit)> function) {
+  writes_.AfterCommit(std::move(function));
+}
+
 void RocksTransaction::SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) {
   Put({Space::kTimers, EncodeTimerKey(due, kind, owner)}, payload);
   writes_.NoteTimer(due.us);
@@ -262,5 +269,7 @@ uint64_t RocksTransaction::stamp() {
   if (!stamp_) stamp_ = engine_.stamps.Next();
   return *stamp_;
 }
+
+uint64_t RocksTransaction::NewStamp() { return engine_.stamps.Next(); }
 
 }  // namespace cairn::store::rocks

@@ -48,9 +48,11 @@ class RocksTransaction final : public Transaction {
   void Add(Key counter, int64_t delta) override;
   void AppendEvent(Key prefix, BytesView value) override;
   void Wake(Topic topic) override;
+  void AfterCommit(std::function<void(Commit)> function) override;
   void SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) override;
   void CancelTimer(Timestamp due, uint8_t kind, BytesView owner) override;
   uint64_t stamp() override;
+  uint64_t NewStamp() override;
 
  private:
   void TakeSnapshot();

@@ -79,6 +79,11 @@ Result<Commit> Sequencer::WriteAll(std::span<Entry* const> entries) {
     engine_.failure.Set(ToError(status, "write"));
   }
   engine_.writes_ended.fetch_add(1);
+  if (status.ok()) {
+    for (const Entry* entry : entries) {
+      for (const auto& function : entry->writes->after_commit()) function(commit);
+    }
+  }
   Release(entries);
   committed_(commit);
   if (!status.ok()) return *engine_.failure.get();

@@ -183,8 +183,8 @@ const WriteSet::Row* WriteSet::SeekBackward(Space space, const BytesView* before
 }
 
 WriteSet::Mark WriteSet::mark() const {
-  return {undo_.size(),  ranges_.size(),    events_.size(),
-          wakes_.size(), additions_.size(), earliest_timer_us_};
+  return {undo_.size(),         ranges_.size(),    events_.size(),    wakes_.size(),
+          after_commit_.size(), additions_.size(), earliest_timer_us_};
 }
 
 void WriteSet::UndoTo(const Mark& mark) {
@@ -197,6 +197,7 @@ void WriteSet::UndoTo(const Mark& mark) {
   ranges_.resize(mark.ranges);
   events_.resize(mark.events);
   wakes_.resize(mark.wakes);
+  after_commit_.resize(mark.after_commit);
   while (additions_.size() > mark.additions) {
     counters_[additions_.back().counter].delta -= additions_.back().delta;
     additions_.pop_back();
@@ -212,6 +213,7 @@ void WriteSet::Clear() {
   ranges_.clear();
   events_.clear();
   wakes_.clear();
+  after_commit_.clear();
   counters_.clear();
   additions_.clear();
   earliest_timer_us_ = kNoTimer;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <set>
@@ -10,6 +11,7 @@
 #include "base/bytes.h"
 #include "store/scopes.h"
 #include "store/space.h"
+#include "store/transaction.h"
 
 namespace cairn::store::rocks {
 
@@ -54,6 +56,9 @@ class WriteSet {
   void Add(Key counter, int64_t delta);
   void AppendEvent(Key prefix, BytesView value);
   void Wake(Topic topic) { wakes_.push_back(topic); }
+  void AfterCommit(std::function<void(Commit)> function) {
+    after_commit_.push_back(std::move(function));
+  }
   // Remembers the earliest timer set, for the timer thread.
   void NoteTimer(int64_t due_us);
 
@@ -74,6 +79,7 @@ class WriteSet {
     size_t ranges;
     size_t events;
     size_t wakes;
+    size_t after_commit;
     size_t additions;
     int64_t earliest_timer_us;
   };
@@ -96,6 +102,7 @@ class WriteSet {
   const std::vector<Event>& events() const { return events_; }
   const std::vector<Counter>& counters() const { return counters_; }
   const std::vector<Topic>& wakes() const { return wakes_; }
+  const std::vector<std::function<void(Commit)>>& after_commit() const { return after_commit_; }
   int64_t earliest_timer_us() const { return earliest_timer_us_; }
 
  private:
@@ -144,6 +151,7 @@ class WriteSet {
   std::vector<Counter> counters_;  // one per key: a handful
   std::vector<Addition> additions_;
   std::vector<Topic> wakes_;
+  std::vector<std::function<void(Commit)>> after_commit_;
   int64_t earliest_timer_us_ = kNoTimer;
 
   // Keys and values, in chunks that are used again after Clear.

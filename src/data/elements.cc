@@ -1,0 +1,62 @@
+#include "data/elements.h"
+
+#include <utility>
+#include <vector>
+
+namespace cairn::data {
+
+Elements::Elements(store::Transaction& transaction, uint8_t db, uint64_t generation)
+    : transaction_(&transaction),
+      generation_(generation),
+      key_(EncodeElementPrefix(db, generation)) {}
+
+store::Key Elements::KeyOf(BytesView suffix) {
+  key_.resize(kElementPrefixBytes);
+  key_ += suffix;
+  return {store::Space::kData, key_};
+}
+
+Result<std::optional<Bytes>> Elements::Get(BytesView suffix) {
+  if (generation_ == 0) return std::optional<Bytes>();
+  return transaction_->Get(KeyOf(suffix));
+}
+
+void Elements::Begin() {
+  if (generation_ != 0) return;
+  generation_ = transaction_->NewStamp();
+  key_ = EncodeElementPrefix(static_cast<uint8_t>(key_[1]), generation_);
+}
+
+void Elements::Put(BytesView suffix, BytesView value) {
+  Begin();
+  transaction_->Put(KeyOf(suffix), value);
+}
+
+void Elements::Delete(BytesView suffix) {
+  if (generation_ == 0) return;
+  transaction_->Delete(KeyOf(suffix));
+}
+
+Result<void> Elements::Scan(const SuffixRange& range, const store::ScanOptions& options,
+                            ElementVisitor visit) {
+  if (generation_ == 0) return {};
+  const Bytes prefix = key_.substr(0, kElementPrefixBytes);
+  store::Range rows{store::Space::kData, prefix + range.begin,
+                    range.end ? prefix + *range.end : PrefixSuccessor(prefix)};
+  return transaction_->Scan(rows, options, [&](BytesView key, BytesView value) {
+    return visit(key.substr(kElementPrefixBytes), value);
+  });
+}
+
+Result<void> Elements::CopyTo(Elements& target) {
+  // Written behind the scan: the group's own writes are part of what a scan looks at.
+  std::vector<std::pair<Bytes, Bytes>> rows;
+  CAIRN_RETURN_IF_ERROR(Scan(SuffixRange::All(), {}, [&](BytesView suffix, BytesView value) {
+    rows.emplace_back(suffix, value);
+    return true;
+  }));
+  for (const auto& [suffix, value] : rows) target.Put(suffix, value);
+  return {};
+}
+
+}  // namespace cairn::data
