@@ -176,8 +176,8 @@ void ReclaimTimers::AddScopes(const store::Timer& timer, store::Scopes& scopes) 
 Result<void> ReclaimTimers::Fire(store::Transaction& transaction, const store::Timer& timer) {
   const std::optional<Reclaimed> gone = DecodeReclaimOwner(timer.owner);
   if (!gone) return Error{ErrorCode::kCorruption, "a reclaim timer without a generation"};
-  const auto range = store::Range::Prefix(store::Space::kData,
-                                          EncodeElementPrefix(gone->db, gone->generation));
+  const auto range =
+      store::Range::Prefix(store::Space::kData, EncodeElementPrefix(gone->db, gone->generation));
   std::vector<Bytes> keys;
   CAIRN_RETURN_IF_ERROR(
       transaction.Scan(range, {.limit = kReclaimedAtOnce}, [&](BytesView key, BytesView) {

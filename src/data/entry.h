@@ -55,8 +55,8 @@ class Entry {
     std::optional<int64_t> expire_ms = {};
     uint64_t generation = 0;
   };
-  // Creates or replaces, and wakes who is blocked on the key. An expire_ms that has passed leaves no key. Elements under another
-  // generation than the new one are reclaimed.
+  // Creates or replaces, and wakes who is blocked on the key. An expire_ms that has passed leaves
+  // no key. Elements under another generation than the new one are reclaimed.
   void Put(const NewValue& value);
   // Of a key that exists: changes nothing else.
   void SetExpiry(std::optional<int64_t> expire_ms);

@@ -224,6 +224,26 @@ void ClientUnpause(ConnectionContext& context) {
   context.reply.Ok();
 }
 
+void ClientUnblock(ConnectionContext& context) {
+  ArgParser parser(context.args, 2);
+  const int64_t id = parser.Integer();
+  UnblockWith with = UnblockWith::kTimeout;
+  if (parser.HasNext()) {
+    const auto named = parser.OneOf<UnblockWith>(
+        {{"TIMEOUT", UnblockWith::kTimeout}, {"ERROR", UnblockWith::kError}});
+    if (!named) parser.Fail("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+    with = named.value_or(with);
+  }
+  if (!parser.Finish()) return context.Fail(parser.error());
+  Instance& instance = context.dispatcher.instance();
+  bool found = false;
+  instance.clients().ForEach([&](Session& session) {
+    found = found || (session.id() == static_cast<uint64_t>(id) && session.is_blocked);
+  });
+  if (found) instance.Unblock(static_cast<uint64_t>(id), with);
+  context.reply.Integer(found ? 1 : 0);
+}
+
 constexpr uint32_t kUser = kNoScript | kLoading | kStale;
 constexpr uint32_t kOperator = kUser | kAdmin;
 
@@ -261,6 +281,8 @@ void AddClientCommands(Instance& instance) {
        "(ON | OFF)", Switch(&Session::no_touch)},
       {"client|pause", -3, kOperator, "2.9.50", "Lets requests wait for a time.",
        "timeout:integer [WRITE | ALL]", ClientPauseCommand},
+      {"client|unblock", -3, kOperator, "5.0.0", "Ends the wait of a blocked client.",
+       "client-id:integer [TIMEOUT | ERROR]", ClientUnblock},
       {"client|unpause", 2, kOperator, "6.2.0", "Ends a CLIENT PAUSE.", "", ClientUnpause},
   };
   CommandTable& table = instance.commands();

@@ -41,12 +41,19 @@ class CommandWork final : public Work {
                            held};
     Result<void> result = command_.run(context);
     failed_ = context.failed;
+    blocking_ = std::move(context.blocking);
     ns_ = clock.MonotonicNs() - begin_ns;
     return result;
   }
 
+  bool Replies() const override { return !blocking_; }
+
   void Finish(Dispatcher& dispatcher, Session& session) override {
+    if (blocking_) {
+      return dispatcher.Park(session, command_, args_.view(), std::move(reply_), *blocking_);
+    }
     session.connection().out().append(reply_);
+    if (session.blocked) dispatcher.Unpark(session);
     dispatcher.Count(session, command_, args_.view(), ns_, failed_);
   }
 
@@ -57,8 +64,24 @@ class CommandWork final : public Work {
   Instance& instance_;
   std::string reply_;
   bool failed_ = false;
+  std::optional<Blocking> blocking_;
   uint64_t ns_ = 0;
 };
+
+// What a blocking command waits for, as far as its arguments tell: the keys it reads or takes from,
+// which are its first. (BLMOVE's second only receives.)
+std::vector<store::Topic> KeyTopics(const Command& command, Args args, uint8_t db) {
+  std::vector<store::Topic> topics;
+  const auto add = [&](size_t index) { topics.push_back(KeyTopic(db, args[index])); };
+  if (command.keys.empty()) {
+    std::ranges::for_each(FindKeys(command, args), add);
+  } else {
+    Command first;
+    first.keys = {command.keys.front()};
+    std::ranges::for_each(FindKeys(first, args), add);
+  }
+  return topics;
+}
 
 std::string UnknownCommand(Args args) {
   std::string quoted;
@@ -191,8 +214,10 @@ void Dispatcher::Queue(Session& session, const Command& command, Args args) {
 
 void Dispatcher::Run(Session& session, const Command& command, Args args) {
   if (command.run) {
+    if (command.Has(kBlocking)) return RunBlocking(session, command, args);
     if (!command.long_running) return RunInGroup(session, command, args);
-    return Defer(session, std::make_unique<CommandWork>(command, args, session.caller(), instance_));
+    return Defer(session,
+                 std::make_unique<CommandWork>(command, args, session.caller(), instance_));
   }
   std::string& out = session.connection().out();
   const size_t start = out.size();
@@ -229,13 +254,9 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   HeldScopes held{.exclusive = scopes_.exclusive()};
   const auto body = [&](store::Transaction& transaction) -> Result<void> {
     out.resize(start);
-    CommandContext context{transaction,
-                           command,
-                           args,
-                           caller,
-                           net::RespWriter(out, caller.protocol),
-                           instance_.pubsub(),
-                           held};
+    CommandContext context{
+        transaction,        command, args, caller, net::RespWriter(out, caller.protocol),
+        instance_.pubsub(), held};
     Result<void> result = command.run(context);
     failed = context.failed;
     return result;
@@ -298,6 +319,7 @@ void Dispatcher::TurnEnd(std::span<net::RespConnection* const> served) {
     session.last_active_us = now_us;
     Seal(session, group);
   }
+  left_places_.clear();
   if (!group.ok() && instance_.server() != nullptr) {
     instance_.server()->Fail(loop_, fmt::format("-{}", StoreErrorText(group.error())));
   }
@@ -348,10 +370,11 @@ void Dispatcher::RunWork(Session& session, std::unique_ptr<Work> work) {
                   [&](store::Transaction& transaction) { return work->Run(transaction); });
   if (needs.ok()) {
     work->Finish(*this, session);
-    Replied(session, start, *needs);
+    if (work->Replies()) Replied(session, start, *needs);
   } else if (needs.error().code == ErrorCode::kWouldBlock) {
     Defer(session, std::move(work));
   } else {
+    if (session.blocked) Unpark(session);
     FailWith(session, start, needs.error());
   }
 }
@@ -397,12 +420,105 @@ void Dispatcher::Complete(Deferred& deferred) {
   const size_t start = connection->out().size();
   if (deferred.result.ok()) {
     deferred.work->Finish(*this, session);
-    Replied(session, start, {.commit = *deferred.result});
+    if (deferred.work->Replies()) Replied(session, start, {.commit = *deferred.result});
   } else {
+    if (session.blocked) Unpark(session);
     FailWith(session, start, deferred.result.error());
   }
   Seal(session, store::Commit{});
-  connection->Resume();
+  left_places_.clear();
+  if (!session.blocked) connection->Resume();
+}
+
+// --- Waiting for something to be stored ---------------------------------------------------------
+
+void Dispatcher::RunBlocking(Session& session, const Command& command, Args args) {
+  Caller caller = session.caller();
+  caller.may_block = true;
+  caller.must_wait = instance_.waiters().AnyoneWaits(KeyTopics(command, args, caller.db));
+  RunWork(session, std::make_unique<CommandWork>(command, args, caller, instance_));
+}
+
+void Dispatcher::Park(Session& session, const Command& command, Args args,
+                      std::string timeout_reply, const Blocking& blocking) {
+  const uint64_t connection_id = session.id();
+  if (session.blocked) {
+    BlockedRequest& blocked = *session.blocked;
+    session.connection().Pause(net::PauseReason::kBlocked);
+    blocked.looking = false;
+    if (blocked.ended) return EndWait(session, *blocked.ended);
+    const uint64_t place = blocked.place->id();
+    for (const store::Topic topic : std::exchange(blocked.asked, {})) {
+      instance_.waiters().FoundNothing(place, topic);
+    }
+    return;
+  }
+  session.connection().Pause(net::PauseReason::kBlocked);
+  std::vector<std::string_view> rewritten(blocking.args.begin(), blocking.args.end());
+  session.blocked.emplace(BlockedRequest{.command = &command,
+                                         .args = OwnedArgs(rewritten.empty() ? args : rewritten),
+                                         .timeout_reply = std::move(timeout_reply)});
+  session.is_blocked = true;
+  const std::vector<store::Topic> topics =
+      blocking.topics.empty() ? KeyTopics(command, args, session.db) : blocking.topics;
+  const auto ask = [this, connection_id](uint64_t place, store::Topic topic) {
+    Post([=](Dispatcher& self) { self.LookAgain(connection_id, place, topic); });
+  };
+  // Streams can be read by many at once.
+  const Waiters::Kind kind{.name = command.group, .takes = command.group != "stream"};
+  BlockedRequest& blocked = *session.blocked;
+  blocked.place = instance_.waiters().Join(topics, kind, ask);
+  if (blocking.timeout_ms) {
+    blocked.timer = loop_.After(std::chrono::milliseconds(*blocking.timeout_ms),
+                                [=, this] { Unblock(connection_id, UnblockWith::kTimeout); });
+  }
+}
+
+void Dispatcher::Unpark(Session& session) {
+  left_places_.push_back(std::move(session.blocked->place));
+  session.blocked.reset();
+  session.is_blocked = false;
+  session.connection().Resume();
+}
+
+void Dispatcher::LookAgain(uint64_t connection_id, uint64_t place, store::Topic topic) {
+  net::RespConnection* connection = instance_.server()->Find(loop_, connection_id);
+  if (connection == nullptr) return;
+  Session& session = SessionOf(*connection);
+  if (!session.blocked || session.blocked->place->id() != place) return;
+  BlockedRequest& blocked = *session.blocked;
+  blocked.asked.push_back(topic);
+  if (std::exchange(blocked.looking, true)) return;
+  Caller caller = session.caller();
+  caller.may_block = true;
+  RunWork(session,
+          std::make_unique<CommandWork>(*blocked.command, blocked.args.view(), caller, instance_));
+  TurnEnd({&connection, 1});
+}
+
+void Dispatcher::Unblock(uint64_t connection_id, UnblockWith with) {
+  net::RespConnection* connection = instance_.server()->Find(loop_, connection_id);
+  if (connection == nullptr) return;
+  Session& session = SessionOf(*connection);
+  if (!session.blocked) return;
+  if (session.blocked->looking) {
+    session.blocked->ended = with;  // if it finds nothing
+    return;
+  }
+  EndWait(session, with);
+  TurnEnd({&connection, 1});
+}
+
+void Dispatcher::EndWait(Session& session, UnblockWith with) {
+  std::string& out = session.connection().out();
+  const size_t start = out.size();
+  if (with == UnblockWith::kTimeout) {
+    out += session.blocked->timeout_reply;
+  } else {
+    net::RespWriter(out, session.protocol).Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+  }
+  Unpark(session);
+  Replied(session, start, {});
 }
 
 // --- CLIENT PAUSE -------------------------------------------------------------------------------

@@ -60,6 +60,14 @@ class Dispatcher final : public net::RespHandler {
   void RunOnConnection(Session& session, const Command& command, Args args);
   // Counts a call that took `ns`, and logs it if it was slow.
   void Count(const Session& session, const Command& command, Args args, uint64_t ns, bool failed);
+  // The request of `session` has found nothing and waits; called again when it has looked again in
+  // vain.
+  void Park(Session& session, const Command& command, Args args, std::string timeout_reply,
+            const Blocking& blocking);
+  // It has its reply, appended by the caller, and need not wait any more.
+  void Unpark(Session& session);
+  void Unblock(uint64_t connection_id, UnblockWith with);
+
   // Executes the requests that CLIENT PAUSE has held back and that may run now.
   void RunHeld();
 
@@ -88,6 +96,9 @@ class Dispatcher final : public net::RespHandler {
 
   void Run(Session& session, const Command& command, Args args);
   void RunInGroup(Session& session, const Command& command, Args args);
+  void RunBlocking(Session& session, const Command& command, Args args);
+  void LookAgain(uint64_t connection_id, uint64_t place, store::Topic topic);
+  void EndWait(Session& session, UnblockWith with);
   void RunWork(Session& session, std::unique_ptr<Work> work);
   void Defer(Session& session, std::unique_ptr<Work> work);
   void SubmitDeferred();
@@ -121,6 +132,8 @@ class Dispatcher final : public net::RespHandler {
   std::vector<std::shared_ptr<Deferred>> deferred_;  // of this turn
   // How many are with the pool. Shared with them, so that the last one can say so.
   const std::shared_ptr<std::atomic<uint64_t>> on_pool_;
+  // Of clients that were served in this turn: the next in line is asked when it has committed.
+  std::vector<std::unique_ptr<Waiters::Place>> left_places_;
   std::vector<Held> held_;
   net::Timer held_timer_;
 

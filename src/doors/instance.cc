@@ -50,6 +50,7 @@ Instance::Instance(InstanceOptions options, store::Store& store, const Clock& cl
       log_(std::move(log)),
       started_(clock.Now()),
       run_id_(HexEncode(random.NextBytes(20))),
+      waiters_(store, [this](std::function<void()> function) { Post(std::move(function)); }),
       password_(options_.password),
       needs_password_(!options_.password.empty()),
       pool_({.name = "store", .threads = options_.pool_threads}) {
@@ -86,6 +87,19 @@ void Instance::Unpause() {
   pause_.End();
   ForEachDispatcher(
       [](Dispatcher& dispatcher) { dispatcher.Post([](Dispatcher& self) { self.RunHeld(); }); });
+}
+
+void Instance::Unblock(uint64_t connection_id, UnblockWith with) {
+  ForEachDispatcher([connection_id, with](Dispatcher& dispatcher) {
+    dispatcher.Post([connection_id, with](Dispatcher& self) { self.Unblock(connection_id, with); });
+  });
+}
+
+void Instance::Post(std::function<void()> function) {
+  const std::lock_guard lock(dispatchers_mutex_);
+  if (dispatchers_.empty()) return;
+  dispatchers_.front()->Post(
+      [function = std::move(function)](Dispatcher& /*self*/) { function(); });
 }
 
 CallTotals Instance::Totals(const Command& command) const {

@@ -17,12 +17,19 @@
 #include "doors/settings.h"
 #include "doors/slow_log.h"
 #include "doors/statistics.h"
+#include "doors/waiters.h"
 #include "net/resp/server.h"
 #include "store/store.h"
 
 namespace cairn::doors {
 
 class Dispatcher;
+
+// What a client whose wait is ended by CLIENT UNBLOCK gets.
+enum class UnblockWith : uint8_t {
+  kTimeout,  // the reply for when time is up
+  kError,
+};
 
 struct InstanceOptions {
   std::string password;     // empty: clients need not authenticate
@@ -66,6 +73,7 @@ class Instance {
   SlowLog& slow_log() { return slow_log_; }
   Clients& clients() { return clients_; }
   PubSub& pubsub() { return pubsub_; }
+  Waiters& waiters() { return waiters_; }
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -82,6 +90,9 @@ class Instance {
   const ClientPause& pause() const { return pause_; }
   void Pause(Timestamp until, ClientPause::Mode mode);
   void Unpause();
+
+  // Ends the wait of a blocked client, if it still waits when its loop hears of it.
+  void Unblock(uint64_t connection_id, UnblockWith with);
 
   CallTotals Totals(const Command& command) const;
   void ResetStatistics();
@@ -101,6 +112,8 @@ class Instance {
   friend class Dispatcher;
   void Join(Dispatcher& dispatcher);
   void Leave(Dispatcher& dispatcher);
+  // Runs `function` soon on one of the loops.
+  void Post(std::function<void()> function);
   void ForEachDispatcher(const std::function<void(Dispatcher&)>& visit) const;
   void AddSettings();
 
@@ -116,6 +129,7 @@ class Instance {
   SlowLog slow_log_;
   Clients clients_;
   PubSub pubsub_;
+  Waiters waiters_;
   ClientPause pause_;
   net::RespServer* server_ = nullptr;
   VersionReader version_reader_;

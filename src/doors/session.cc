@@ -49,6 +49,7 @@ std::string Session::Describe(Timestamp now) const {
   if (connection_.loop().InLoop()) stats = connection_.stats();
   std::string flags;
   if (in_multi) flags += 'x';
+  if (is_blocked) flags += 'b';
   if (closing) flags += 'c';
   if (no_evict) flags += 'e';
   if (no_touch) flags += 'T';

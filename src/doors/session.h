@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,9 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "doors/command.h"
+#include "doors/instance.h"
+#include "doors/waiters.h"
+#include "net/loop.h"
 #include "net/resp/server.h"
 #include "store/store.h"
 
@@ -83,6 +88,18 @@ class Shared {
   std::atomic<T> value_;
 };
 
+// A request that waits for something to be stored.
+struct BlockedRequest {
+  const Command* command;
+  OwnedArgs args;
+  std::string timeout_reply;
+  std::unique_ptr<Waiters::Place> place;
+  net::Timer timer;
+  bool looking = false;              // its command is running again
+  std::vector<store::Topic> asked;   // to be answered when it has run
+  std::optional<UnblockWith> ended;  // meanwhile its time ran out, or its wait was ended
+};
+
 // What the server knows about one connection. Used on the connection's loop; Describe and the
 // getters of text from any thread. Registered with `clients` as long as it lives.
 class Session final : public net::RespSession {
@@ -119,9 +136,11 @@ class Session final : public net::RespSession {
   Shared<int64_t> last_active_us;
   Shared<size_t> queued_commands{0};  // multi.queue.size(), for Describe
   Shared<bool> in_multi{false};       // multi.open, for Describe
+  Shared<bool> is_blocked{false};     // blocked.has_value(), for other loops
   Shared<bool> closing{false};
 
   MultiState multi;
+  std::optional<BlockedRequest> blocked;
   ReplyMode reply_mode = ReplyMode::kOn;
   UnsealedReplies unsealed;
 

@@ -33,8 +33,10 @@ class Work {
   virtual Result<void> Run(store::Transaction& transaction) = 0;
 
   // After Run succeeded and if the connection is still open: writes exactly one reply to
-  // session.connection().out().
+  // session.connection().out(), unless it lets the connection wait.
   virtual void Finish(Dispatcher& dispatcher, Session& session) = 0;
+  // Whether Finish writes a reply.
+  virtual bool Replies() const { return true; }
 };
 
 }  // namespace cairn::doors

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "store/store.h"
+
+namespace cairn::doors {
+
+// The lines in which clients wait for something to be stored: BLPOP for an element, XREAD BLOCK for
+// an entry. One line per topic, in order of arrival.
+//
+// A pass. When a commit wakes a topic, and when somebody joins its line (the commit may have come
+// just before), those in line are asked one after the other, each on its own loop, to look again.
+// Who finds something leaves the line, and only then, when what it took is committed, is the next
+// one asked. So the longest waiting is served first, whichever loops they are on.
+//
+// Those who take something away and find nothing end the pass for their own kind: behind one BLPOP
+// that finds the list empty a thousand others need not look. Those who only read, and those of
+// another kind, are still asked.
+//
+// Safe to use from any thread. Outlives the places in it.
+class Waiters {
+ public:
+  // What a waiter looks for. Two of the same kind in one line find the same.
+  struct Kind {
+    std::string_view name;  // lives as long as the process
+    bool takes = false;     // takes something away, so that one that finds nothing speaks for all
+  };
+
+  // A place in the lines of some topics. Leaves them when destroyed.
+  class Place {
+   public:
+    Place(Waiters& waiters, uint64_t id) : waiters_(waiters), id_(id) {}
+    ~Place() { waiters_.Leave(id_); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    uint64_t id() const { return id_; }
+
+   private:
+    Waiters& waiters_;
+    const uint64_t id_;
+  };
+
+  // `post` runs a function soon, on some thread where the lines may be worked on: never inside the
+  // call.
+  Waiters(store::Store& store, std::function<void(std::function<void()>)> post);
+  ~Waiters();
+  Waiters(const Waiters&) = delete;
+  Waiters& operator=(const Waiters&) = delete;
+
+  // Called with the place and a topic: look again, and then leave, or say FoundNothing. Must not
+  // call this object before it returns.
+  using Ask = std::function<void(uint64_t place, store::Topic topic)>;
+
+  // At the end of the line of each topic.
+  std::unique_ptr<Place> Join(std::span<const store::Topic> topics, Kind kind, Ask ask);
+  // The answer to an Ask, of one who stays.
+  void FoundNothing(uint64_t place, store::Topic topic);
+
+  // Whether anybody stands in one of these lines.
+  bool AnyoneWaits(std::span<const store::Topic> topics) const;
+  size_t count() const;
+
+ private:
+  struct Waiter {
+    std::vector<store::Topic> topics;
+    Kind kind;
+    Ask ask;
+  };
+  struct Line {
+    std::set<uint64_t> places;  // ids grow in order of arrival
+    store::Subscription wake;
+    bool passing = false;
+    bool again = false;               // the topic was woken during the pass
+    uint64_t asked = 0;               // who has to answer now
+    std::set<std::string_view> done;  // kinds that need not be asked any more in this pass
+  };
+
+  void Leave(uint64_t place);
+  void Woken(store::Topic topic);
+  void StartPasses();
+  void AskNext(store::Topic topic, Line& line);
+
+  store::Store& store_;
+  const std::function<void(std::function<void()>)> post_;
+  const std::shared_ptr<Waiters*> self_;  // holds null once this object is gone
+
+  mutable std::mutex mutex_;
+  uint64_t next_place_ = 1;
+  std::map<uint64_t, Waiter> waiters_;
+  std::unordered_map<uint64_t, Line> lines_;  // by Topic::id
+
+  // Topics whose passes are to begin. Apart, because commits announce them under the store's lock.
+  std::mutex woken_mutex_;
+  std::vector<store::Topic> woken_;
+};
+
+}  // namespace cairn::doors
