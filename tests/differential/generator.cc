@@ -3,127 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
+#include <map>
 #include <sstream>
 #include <string_view>
 
+#include "tests/differential/forms.h"
+
 namespace cairn::testing {
 namespace {
-
-// Forms of requests, one per line: K a key, V a value, N an integer, F a float, R a place in a
-// string, X a time to live far away, T a time far away, P a pattern, D a database; (a|b|) one of
-// the words, or none; everything else as it stands.
-constexpr std::string_view kForms = R"(GET K
-GET K
-GET K
-SET K V
-SET K V
-SET K V
-SET K V (NX|XX|GET)
-SET K V (NX|XX) GET
-SET K V EX X
-SET K V PX X
-SET K V KEEPTTL
-SET K V EXAT T
-SET K V (NX|XX) (EX|PX) X
-SET K V (EX|PX) X (EX|PX) X
-SETNX K V
-SETEX K X V
-PSETEX K X V
-GETSET K V
-GETDEL K
-GETEX K
-GETEX K (EX|PX) X
-GETEX K PERSIST
-GETEX K EXAT T
-MGET K K K
-MGET K
-MSET K V K V
-MSET K V
-MSETNX K V K V
-MSETNX K V
-APPEND K V
-STRLEN K
-SETRANGE K R V
-GETRANGE K R R
-SUBSTR K R R
-INCR K
-DECR K
-INCRBY K N
-DECRBY K N
-INCRBYFLOAT K F
-LCS K K
-LCS K K LEN
-LCS K K IDX
-LCS K K IDX MINMATCHLEN R WITHMATCHLEN
-DEL K
-DEL K K
-UNLINK K
-EXISTS K K
-TYPE K
-TOUCH K K
-RENAME K K
-RENAMENX K K
-COPY K K
-COPY K K REPLACE
-COPY K K DB D
-COPY K K DB D REPLACE
-MOVE K D
-EXPIRE K X
-EXPIRE K X (NX|XX|GT|LT)
-EXPIRE K X (NX|XX) (GT|LT)
-EXPIRE K (0|-1|-100)
-PEXPIRE K X (NX|XX|GT|LT)
-EXPIREAT K T
-PEXPIREAT K T000 (NX|XX|GT|LT)
-PEXPIREAT K (1|-5)
-PERSIST K
-TTL K
-PTTL K
-EXPIRETIME K
-PEXPIRETIME K
-DBSIZE
-KEYS P
-FLUSHDB (ASYNC|SYNC|)
-OBJECT FREQ K
-OBJECT IDLETIME nosuch
-OBJECT ENCODING nosuch
-MEMORY USAGE nosuch
-PING
-PING V
-ECHO V
-SELECT D
-CLIENT GETNAME
-CLIENT SETNAME (me|you)
-COMMAND GETKEYS SET K V
-COMMAND GETKEYS MSET K V K V
-COMMAND GETKEYSANDFLAGS RENAME K K
-COMMAND COUNTS
-CONFIG GET databases
-ROLE
-WAIT 0 0
-LATENCY LATEST
-SLOWLOG RESET
-UNWATCH
-NOSUCH K V)";
-
-constexpr std::string_view kChanges = R"(SET K V
-SET K V XX
-SETNX K V
-DEL K
-APPEND K V
-INCR K
-EXPIRE K X
-EXPIRE K -1
-PERSIST K
-RENAME K K
-COPY K K REPLACE
-GETDEL K
-GETEX K PERSIST
-SETRANGE K 0 V
-FLUSHDB
-MOVE K D
-GET K
-MSETNX K V K V)";
 
 std::vector<std::string> Lines(std::string_view text) {
   std::vector<std::string> lines;
@@ -149,25 +37,45 @@ constexpr std::array<const char*, 14> kMistakes = {"",
                                                    "EX"};
 
 // A time that has passed leaves a key in Redis that counts until it is looked at; a WAIT for
-// replicas that do not exist does not end; what COMMAND says depends on which commands there are,
-// and what OBJECT and MEMORY say on how Redis keeps values.
+// replicas that do not exist does not end, nor does a blocked client with a wrong time-out; what
+// COMMAND says depends on which commands there are, what OBJECT and MEMORY say on how Redis keeps
+// values, and what is picked at random on chance.
 bool BearsNoMistake(const Request& request) {
-  static constexpr std::array<std::string_view, 6> kWords = {"EXAT",    "PXAT",   "WAIT",
-                                                             "COMMAND", "OBJECT", "MEMORY"};
+  static constexpr std::array<std::string_view, 19> kWords = {
+      "EXAT",       "PXAT",        "WAIT",     "COMMAND",  "OBJECT",     "MEMORY", "BLPOP",
+      "BRPOP",      "BLMOVE",      "BLMPOP",   "BZMPOP",   "BRPOPLPUSH", "SPOP",   "SRANDMEMBER",
+      "HRANDFIELD", "ZRANDMEMBER", "BZPOPMIN", "BZPOPMAX", "SORT"};
   return std::ranges::any_of(request, [](const std::string& arg) {
     return std::ranges::find(kWords, arg) != kWords.end();
   });
 }
 
+// Keys of which each type has its own few, so that commands mostly find what they expect.
+const std::map<char, std::vector<std::string>>& TypedKeys() {
+  static const std::map<char, std::vector<std::string>> kKeys = {
+      {'H', {"hash:1", "hash:2"}}, {'S', {"set:1", "set:2", "set:3"}}, {'Z', {"zset:1", "zset:2"}},
+      {'L', {"list:1", "list:2"}}, {'Q', {"stream:1", "s:2"}},         {'B', {"bits:1", "bits:2"}},
+      {'Y', {"hll:1", "hll:2"}},   {'G', {"geo:1", "geo:2"}}};
+  return kKeys;
+}
+
 }  // namespace
 
-Generator::Generator(uint64_t seed)
-    : random_(seed), forms_(Lines(kForms)), changes_(Lines(kChanges)) {}
+Generator::Generator(uint64_t seed) : random_(seed), changes_(Lines(kChangeForms)) {
+  for (const std::string_view forms :
+       {kStringForms, kKeyForms, kBitForms, kHashForms, kSetForms, kSortedSetForms, kListForms,
+        kStreamForms, kOtherForms, kServerForms}) {
+    for (std::string& form : Lines(forms)) forms_.push_back(std::move(form));
+  }
+}
 
 std::string Generator::Key() {
   static const std::array<std::string, 9> kKeys = {
       "a", "b", "c", "key:1", "key:2", "key:10", "KEY", std::string("z\0\xff", 3), "longer key"};
-  return kKeys[random_.Below(kKeys.size())];
+  if (!OneIn(4)) return kKeys[random_.Below(kKeys.size())];
+  auto typed = TypedKeys().begin();
+  std::advance(typed, random_.Below(TypedKeys().size()));
+  return typed->second[random_.Below(typed->second.size())];
 }
 
 std::string Generator::Value() {
@@ -198,41 +106,96 @@ std::string Generator::Pattern() {
   return kPatterns[random_.Below(kPatterns.size())];
 }
 
+std::string Generator::OneOf(std::initializer_list<const char*> choices) {
+  return *(choices.begin() + random_.Below(choices.size()));
+}
+
+std::string Generator::Number(int64_t low, int64_t high) {
+  return std::to_string(low +
+                        static_cast<int64_t>(random_.Below(static_cast<uint64_t>(high - low + 1))));
+}
+
+// What a word of one letter in a form stands for.
+std::string Generator::Letter(char letter) {
+  if (const auto typed = TypedKeys().find(letter); typed != TypedKeys().end()) {
+    return OneIn(25) ? Key() : typed->second[random_.Below(typed->second.size())];
+  }
+  switch (letter) {
+    case 'K':
+      return Key();
+    case 'W':
+      return OneOf({"lex:1", "lex:2"});
+    case 'V':
+      return Value();
+    case 'N':
+      return OneIn(4) ? Value() : Number(-50, 49);
+    case 'F':
+      return OneIn(4) ? Value() : Number(0, 999) + ".5";
+    case 'R':
+      return Number(-10, 19);
+    case 'X':
+      return Expiry();
+    case 'P':
+      return Pattern();
+    case 'D':
+      return std::to_string(random_.Below(OneIn(10) ? 40 : 3));
+    case 'm':
+      return OneIn(10) ? Value() : "m" + Number(0, 11);
+    case 's':
+      return OneIn(12) ? OneOf({"inf", "-inf", "nan", "x", "1e300", "-0"})
+                       : Number(-20, 20) + OneOf({"", ".5", ".25"});
+    case 'b':
+      return OneIn(4) ? OneOf({"-inf", "+inf", "(1", "(-3.5", "x", "(inf"}) : Number(-20, 20);
+    case 'i':
+      return Number(-8, 8);
+    case 'c':
+      return OneIn(12) ? OneOf({"0", "-1", "x"}) : Number(1, 5);
+    case 'x':
+      return OneIn(3) ? OneOf({"-", "+", "m", "(m"}) : OneOf({"[m", "(m"}) + Number(0, 11);
+    case 'o':
+      return OneIn(20) ? Number(0, 70'000) : Number(0, 80);
+    case 't':
+      return OneOf({"u1", "u2", "u4", "u8", "i8", "i5", "u16", "i32", "u63", "i64"});
+    case 'd':
+      return OneIn(8) ? OneOf({"0", "0-0", "5", "-", "x-1", "18446744073709551615-1", "$"})
+                      : Number(1, 9) + "-" + Number(0, 9);
+    case 'g':
+      return OneOf({"g1", "g2"});
+    case 'u':
+      return OneOf({"alice", "bob"});
+    default:
+      return std::string(1, letter);
+  }
+}
+
+std::string Generator::Choice(std::string_view word) {
+  std::vector<std::string> choices(1);
+  for (const char c : word.substr(1, word.size() - 2)) {
+    if (c == '|') {
+      choices.emplace_back();
+    } else {
+      choices.back() += c;
+    }
+  }
+  return choices[random_.Below(choices.size())];
+}
+
 Request Generator::Fill(const std::string& form) {
   Request request;
   std::istringstream words(form);
   for (std::string word; words >> word;) {
-    if (word == "K") {
-      word = Key();
-    } else if (word == "V") {
-      word = Value();
-    } else if (word == "N") {
-      word = OneIn(4) ? Value() : std::to_string(static_cast<int64_t>(random_.Below(100)) - 50);
-    } else if (word == "F") {
-      word = OneIn(4) ? Value() : std::to_string(random_.Below(1000)) + ".5";
-    } else if (word == "R") {
-      word = std::to_string(static_cast<int64_t>(random_.Below(30)) - 10);
-    } else if (word == "X") {
-      word = Expiry();
+    if (word == "p") {
+      request.push_back(Number(-170, 170) + ".25");
+      request.push_back(Number(-80, 80) + ".5");
     } else if (word.front() == 'T' && (word.size() == 1 || word[1] == '0')) {
-      word = std::to_string(4'000'000'000 + random_.Below(1000)) + word.substr(1);
-    } else if (word == "P") {
-      word = Pattern();
-    } else if (word == "D") {
-      word = std::to_string(random_.Below(OneIn(10) ? 40 : 3));
+      request.push_back(std::to_string(4'000'000'000 + random_.Below(1000)) + word.substr(1));
+    } else if (word.size() == 1) {
+      request.push_back(Letter(word.front()));
     } else if (word.front() == '(') {
-      std::vector<std::string> choices(1);
-      for (const char c : word.substr(1, word.size() - 2)) {
-        if (c == '|') {
-          choices.emplace_back();
-        } else {
-          choices.back() += c;
-        }
-      }
-      word = choices[random_.Below(choices.size())];
-      if (word.empty()) continue;
+      if (std::string chosen = Choice(word); !chosen.empty()) request.push_back(std::move(chosen));
+    } else {
+      request.push_back(word);
     }
-    request.push_back(std::move(word));
   }
   return request;
 }
@@ -257,7 +220,11 @@ Request Generator::WithMistake(Request request) {
 }
 
 Request Generator::Any() {
-  Request request = Fill(forms_[random_.Below(forms_.size())]);
+  // A type for a while, then another: commands of one type on few keys meet more often so.
+  if (OneIn(20)) first_form_ = random_.Below(forms_.size());
+  const size_t near = first_form_ + random_.Below(40);
+  Request request =
+      Fill(OneIn(3) ? forms_[random_.Below(forms_.size())] : forms_[near % forms_.size()]);
   if (OneIn(8)) request = WithMistake(std::move(request));
   if (OneIn(10)) {
     std::string& name = request.front();

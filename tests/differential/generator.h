@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/random.h"
@@ -31,11 +33,16 @@ class Generator {
   std::string Value();
   std::string Expiry();
   std::string Pattern();
+  std::string OneOf(std::initializer_list<const char*> choices);
+  std::string Number(int64_t low, int64_t high);
+  std::string Letter(char letter);
+  std::string Choice(std::string_view word);
   Request Fill(const std::string& form);
   Request WithMistake(Request request);
 
   SeededRandom random_;
-  const std::vector<std::string> forms_;
+  std::vector<std::string> forms_;
+  size_t first_form_ = 0;  // of those that are in use for a while
   const std::vector<std::string> changes_;
 };
 
