@@ -7,6 +7,9 @@ namespace cairn::data {
 void AddDataCommands(doors::Instance& instance) {
   instance.set_version_reader(ReadVersion);
   AddStringCommands(instance);
+  AddHashCommands(instance);
+  AddSetCommands(instance);
+  AddSetAlgebraCommands(instance);
   AddKeyCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);

@@ -10,6 +10,9 @@ void AddDataCommands(doors::Instance& instance);
 
 // Parts of the above, one per file.
 void AddStringCommands(doors::Instance& instance);
+void AddHashCommands(doors::Instance& instance);
+void AddSetCommands(doors::Instance& instance);
+void AddSetAlgebraCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);

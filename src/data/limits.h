@@ -15,4 +15,11 @@ inline constexpr size_t kMaxLcsBytes = 512UL * 1024 * 1024;
 inline constexpr size_t kMaxScanCursors = 16'384;
 inline constexpr size_t kMaxScanCursorBytes = 64UL * 1024 * 1024;
 
+// Collections of up to so many members are scanned in one call, whatever its COUNT: as many as
+// Redis keeps in one piece by default.
+inline constexpr uint64_t kMembersScannedAtOnce = 128;
+
+// The most members that SRANDMEMBER and its like return when they may return one again.
+inline constexpr uint64_t kMaxRandomPicks = 1'048'576;
+
 }  // namespace cairn::data

@@ -1,9 +1,6 @@
 #include <fmt/format.h>
 
-#include <cctype>
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,19 +74,6 @@ ScanOptions ParseScanOptions(ArgParser& parser) {
     }
   }
   return options;
-}
-
-// As C's strtoul reads it, sign included, which is what Redis goes by.
-std::optional<uint64_t> ParseCursor(std::string_view text) {
-  if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) {
-    return std::nullopt;
-  }
-  const std::string terminated(text);
-  char* end = nullptr;
-  errno = 0;
-  const uint64_t cursor = std::strtoull(terminated.c_str(), &end, 10);
-  if (errno == ERANGE || end != terminated.c_str() + terminated.size()) return std::nullopt;
-  return cursor;
 }
 
 // The part of the range that a scan has not been through.

@@ -1,11 +1,28 @@
 #include "data/scan_cursors.h"
 
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
 namespace cairn::data {
 namespace {
 
 constexpr uint64_t kCursorBound = uint64_t{1} << 53;
 
 }  // namespace
+
+std::optional<uint64_t> ParseCursor(std::string_view text) {
+  if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) {
+    return std::nullopt;
+  }
+  const std::string terminated(text);
+  char* end = nullptr;
+  errno = 0;
+  const uint64_t cursor = std::strtoull(terminated.c_str(), &end, 10);
+  if (errno == ERANGE || end != terminated.c_str() + terminated.size()) return std::nullopt;
+  return cursor;
+}
 
 ScanCursors::ScanCursors(Random& random, size_t max_cursors, size_t max_bytes)
     : random_(random), max_cursors_(max_cursors), max_bytes_(max_bytes) {}

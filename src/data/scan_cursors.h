@@ -5,6 +5,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/bytes.h"
@@ -12,8 +13,13 @@
 
 namespace cairn::data {
 
-// Where SCANs have got to. A cursor is a number to clients and a key to us, so the numbers given
-// out are remembered with their keys, the most recently used of them, within a bound.
+// A cursor as a client writes it: as C's strtoul reads it, sign included, which is what Redis goes
+// by.
+std::optional<uint64_t> ParseCursor(std::string_view text);
+
+// Where SCANs have got to. A cursor is a number to clients and a key to us (of a record for SCAN,
+// of an element for HSCAN and its like), so the numbers given out are remembered with their keys,
+// the most recently used of them, within a bound.
 //
 // A number that is not known (any more, or to this process) stands for the beginning: such a scan
 // returns keys again, which SCAN allows, and misses none, which it must not. Numbers are random, so

@@ -1,0 +1,117 @@
+#include "data/member_scan.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "data/collection.h"
+#include "data/limits.h"
+#include "doors/arg_parser.h"
+#include "doors/glob.h"
+
+namespace cairn::data {
+namespace {
+
+using doors::ArgParser;
+using doors::CommandContext;
+
+struct Options {
+  std::string_view pattern = "*";
+  int64_t count = 10;
+};
+
+Options ParseOptions(ArgParser& parser) {
+  Options options;
+  while (parser.HasNext()) {
+    const bool has_value = parser.remaining() > 1;
+    if (has_value && parser.Keyword("MATCH")) {
+      options.pattern = parser.Next();
+    } else if (has_value && parser.Keyword("COUNT")) {
+      options.count = parser.Integer();
+      if (options.count < 1) parser.Fail(doors::kSyntaxError);
+    } else {
+      parser.Fail(doors::kSyntaxError);
+    }
+  }
+  return options;
+}
+
+// What one call has found.
+struct Step {
+  std::string reply;  // the members, written
+  size_t members = 0;
+  std::optional<Bytes> next;  // the suffix to go on at
+};
+
+Result<Step> TakeStep(CommandContext& context, Elements& elements, const MemberScan& scan,
+                      const SuffixRange& range, const Options& options, uint64_t limit) {
+  Step step;
+  net::RespWriter writer(step.reply, context.caller.protocol);
+  std::optional<Error> error;
+  uint64_t visited = 0;
+  const auto visit = [&](BytesView suffix, BytesView value) {
+    if (visited++ == limit) {
+      step.next = suffix;
+      return false;
+    }
+    const std::optional<BytesView> member = scan.member(suffix);
+    if (!member) {
+      error = Error{ErrorCode::kCorruption,
+                    fmt::format("the element {} is no member", Printable(suffix))};
+      return false;
+    }
+    if (doors::GlobMatch(options.pattern, *member)) {
+      scan.write(writer, *member, value);
+      ++step.members;
+    }
+    return true;
+  };
+  CAIRN_RETURN_IF_ERROR(elements.Scan(range, {}, visit));
+  if (error) return *error;
+  return step;
+}
+
+void Reply(CommandContext& context, uint64_t cursor, size_t strings, std::string_view members) {
+  context.reply.ArrayHeader(2);
+  context.reply.Bulk(fmt::to_string(cursor));
+  context.reply.ArrayHeader(strings);
+  context.reply.out().append(members);
+}
+
+}  // namespace
+
+Result<void> ScanMembers(CommandContext& context, ScanCursors& cursors, const MemberScan& scan) {
+  const std::optional<uint64_t> cursor = ParseCursor(context.args[2]);
+  if (!cursor) return context.Fail("ERR invalid cursor");
+  CAIRN_ASSIGN_OR_RETURN(Collection collection,
+                         Collection::Load(context, context.args[1], scan.type));
+  if (collection.wrong_type()) return context.Fail(kWrongType);
+  // Redis looks at the options only where there is something to scan.
+  if (!collection.exists()) {
+    Reply(context, 0, 0, {});
+    return {};
+  }
+  ArgParser parser(context.args, 3);
+  const Options options = ParseOptions(parser);
+  if (!parser.Finish()) return context.Fail(parser.error());
+
+  const uint8_t db = context.db();
+  Elements& elements = collection.elements();
+  const Bytes prefix = EncodeElementPrefix(db, elements.generation());
+  SuffixRange range = scan.range;
+  const std::optional<Bytes> position = *cursor == 0 ? std::nullopt : cursors.Find(*cursor, db);
+  if (position && position->starts_with(prefix)) range.begin = position->substr(prefix.size());
+  const uint64_t limit = collection.count() <= kMembersScannedAtOnce
+                             ? std::numeric_limits<uint64_t>::max()
+                             : static_cast<uint64_t>(options.count);
+  CAIRN_ASSIGN_OR_RETURN(const Step step, TakeStep(context, elements, scan, range, options, limit));
+  // A body that runs again leaves a cursor behind that nobody knows; it is forgotten in time.
+  const uint64_t next_cursor = step.next ? cursors.Save(db, prefix + *step.next) : 0;
+  Reply(context, next_cursor, step.members * scan.strings, step.reply);
+  return {};
+}
+
+}  // namespace cairn::data
