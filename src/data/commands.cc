@@ -10,6 +10,7 @@ void AddDataCommands(doors::Instance& instance) {
   AddHashCommands(instance);
   AddSetCommands(instance);
   AddSetAlgebraCommands(instance);
+  AddBitCommands(instance);
   AddKeyCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);

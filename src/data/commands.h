@@ -13,6 +13,7 @@ void AddStringCommands(doors::Instance& instance);
 void AddHashCommands(doors::Instance& instance);
 void AddSetCommands(doors::Instance& instance);
 void AddSetAlgebraCommands(doors::Instance& instance);
+void AddBitCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
