@@ -164,7 +164,9 @@ Result<void> ExpiryTimers::Fire(store::Transaction& transaction, const store::Ti
   if (!key) return Error{ErrorCode::kCorruption, "a key expiry timer without a key"};
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, key->db, key->user_key));
   // FLUSHDB leaves timers behind, so the key may be gone, or be another one by now.
-  if (entry.expire_ms() == timer.due.millis()) entry.Remove();
+  if (entry.expire_ms() != timer.due.millis()) return {};
+  entry.Remove();
+  pubsub_.NotifyKeyEvent(transaction, key->db, doors::kEventExpired, "expired", key->user_key);
   return {};
 }
 
@@ -176,8 +178,8 @@ void ReclaimTimers::AddScopes(const store::Timer& timer, store::Scopes& scopes) 
 Result<void> ReclaimTimers::Fire(store::Transaction& transaction, const store::Timer& timer) {
   const std::optional<Reclaimed> gone = DecodeReclaimOwner(timer.owner);
   if (!gone) return Error{ErrorCode::kCorruption, "a reclaim timer without a generation"};
-  const auto range = store::Range::Prefix(store::Space::kData,
-                                          EncodeElementPrefix(gone->db, gone->generation));
+  const auto range =
+      store::Range::Prefix(store::Space::kData, EncodeElementPrefix(gone->db, gone->generation));
   std::vector<Bytes> keys;
   CAIRN_RETURN_IF_ERROR(
       transaction.Scan(range, {.limit = kReclaimedAtOnce}, [&](BytesView key, BytesView) {

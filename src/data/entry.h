@@ -55,8 +55,8 @@ class Entry {
     std::optional<int64_t> expire_ms = {};
     uint64_t generation = 0;
   };
-  // Creates or replaces, and wakes who is blocked on the key. An expire_ms that has passed leaves no key. Elements under another
-  // generation than the new one are reclaimed.
+  // Creates or replaces, and wakes who is blocked on the key. An expire_ms that has passed leaves
+  // no key. Elements under another generation than the new one are reclaimed.
   void Put(const NewValue& value);
   // Of a key that exists: changes nothing else.
   void SetExpiry(std::optional<int64_t> expire_ms);
@@ -104,8 +104,13 @@ Result<void> ScanRecords(store::Transaction& transaction, const store::Range& ra
 // Removes keys whose time is up.
 class ExpiryTimers final : public store::TimerHandler {
  public:
+  // `pubsub` is told of each.
+  explicit ExpiryTimers(doors::PubSub& pubsub) : pubsub_(pubsub) {}
   void AddScopes(const store::Timer& timer, store::Scopes& scopes) const override;
   Result<void> Fire(store::Transaction& transaction, const store::Timer& timer) override;
+
+ private:
+  doors::PubSub& pubsub_;
 };
 
 // Removes the elements of values that are gone, a bounded number at a time.
