@@ -181,7 +181,7 @@ class Server::Impl {
   const std::unique_ptr<store::Store> store_;
   admin::Health health_;
   doors::Instance instance_;
-  data::ExpiryTimers expiry_;
+  data::ExpiryTimers expiry_{instance_.pubsub()};
   data::ReclaimTimers reclaim_;
   store::TimerService timers_;
   net::LoopGroup loops_;

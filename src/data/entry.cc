@@ -164,7 +164,9 @@ Result<void> ExpiryTimers::Fire(store::Transaction& transaction, const store::Ti
   if (!key) return Error{ErrorCode::kCorruption, "a key expiry timer without a key"};
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, key->db, key->user_key));
   // FLUSHDB leaves timers behind, so the key may be gone, or be another one by now.
-  if (entry.expire_ms() == timer.due.millis()) entry.Remove();
+  if (entry.expire_ms() != timer.due.millis()) return {};
+  entry.Remove();
+  pubsub_.NotifyKeyEvent(transaction, key->db, doors::kEventExpired, "expired", key->user_key);
   return {};
 }
 

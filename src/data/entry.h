@@ -104,8 +104,13 @@ Result<void> ScanRecords(store::Transaction& transaction, const store::Range& ra
 // Removes keys whose time is up.
 class ExpiryTimers final : public store::TimerHandler {
  public:
+  // `pubsub` is told of each.
+  explicit ExpiryTimers(doors::PubSub& pubsub) : pubsub_(pubsub) {}
   void AddScopes(const store::Timer& timer, store::Scopes& scopes) const override;
   Result<void> Fire(store::Transaction& transaction, const store::Timer& timer) override;
+
+ private:
+  doors::PubSub& pubsub_;
 };
 
 // Removes the elements of values that are gone, a bounded number at a time.

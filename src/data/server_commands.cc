@@ -77,7 +77,6 @@ void AddFixedSettings(Instance& instance) {
       {"maxmemory-policy", "noeviction"},
       {"proto-max-bulk-len", fmt::to_string(kMaxStringBytes)},
       {"cluster-enabled", "no"},
-      {"notify-keyspace-events", ""},
       {"latency-monitor-threshold", "0"},
       {"lazyfree-lazy-user-del", "yes"},
       {"lazyfree-lazy-user-flush", "yes"},

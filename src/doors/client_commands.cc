@@ -17,13 +17,20 @@
 namespace cairn::doors {
 namespace {
 
-// What CLIENT LIST and CLIENT KILL call kinds of clients. All of ours are normal ones.
-std::optional<bool> IsNormalType(std::string_view type) {
-  if (EqualsIgnoreCase(type, "normal")) return true;
-  for (const std::string_view other : {"master", "replica", "slave", "pubsub"}) {
-    if (EqualsIgnoreCase(type, other)) return false;
+// What CLIENT LIST and CLIENT KILL call kinds of clients.
+enum class ClientType { kNormal, kPubSub, kReplication };  // we have none of the last
+
+std::optional<ClientType> TypeNamed(std::string_view name) {
+  if (EqualsIgnoreCase(name, "normal")) return ClientType::kNormal;
+  if (EqualsIgnoreCase(name, "pubsub")) return ClientType::kPubSub;
+  for (const std::string_view other : {"master", "replica", "slave"}) {
+    if (EqualsIgnoreCase(name, other)) return ClientType::kReplication;
   }
   return std::nullopt;
+}
+
+ClientType TypeOf(const Session& session) {
+  return session.subscribed() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
 std::string UnknownType(std::string_view type) {
@@ -72,14 +79,13 @@ void ClientInfo(ConnectionContext& context) {
 
 void ClientList(ConnectionContext& context) {
   ArgParser parser(context.args, 2);
-  bool normal = true;
+  std::optional<ClientType> type;
   std::vector<int64_t> ids;
   bool by_id = false;
   if (parser.Keyword("TYPE")) {
-    const std::string_view type = parser.Next();
-    const std::optional<bool> is_normal = IsNormalType(type);
-    if (parser.ok() && !is_normal) parser.Fail(UnknownType(type));
-    normal = is_normal.value_or(false);
+    const std::string_view name = parser.Next();
+    type = TypeNamed(name);
+    if (parser.ok() && !type) parser.Fail(UnknownType(name));
   } else if (parser.remaining() > 1 && parser.Keyword("ID")) {
     by_id = true;
     while (parser.HasNext()) ids.push_back(parser.Integer("ERR Invalid client ID"));
@@ -90,7 +96,8 @@ void ClientList(ConnectionContext& context) {
   std::string lines;
   instance.clients().ForEach([&](const Session& session) {
     const bool named = std::ranges::find(ids, static_cast<int64_t>(session.id())) != ids.end();
-    if (normal && (!by_id || named)) lines += session.Describe(now) + "\n";
+    if (type && *type != TypeOf(session)) return;
+    if (!by_id || named) lines += session.Describe(now) + "\n";
   });
   context.reply.Verbatim("txt", lines);
 }
@@ -99,13 +106,14 @@ struct KillFilter {
   std::optional<uint64_t> id;
   std::optional<std::string_view> address;
   std::optional<std::string_view> local_address;
-  bool normal = true;
+  std::optional<ClientType> type;
   bool skip_me = true;
 
   bool Matches(const Session& session, const Session& me) const {
     if (skip_me && &session == &me) return false;
     const net::RespConnection& connection = session.connection();
-    return normal && (!id || *id == session.id()) && (!address || *address == connection.peer()) &&
+    return (!type || *type == TypeOf(session)) && (!id || *id == session.id()) &&
+           (!address || *address == connection.peer()) &&
            (!local_address || *local_address == connection.local());
   }
 };
@@ -121,9 +129,8 @@ KillFilter ParseKillFilter(ArgParser& parser) {
       if (!id || *id < 1) parser.Fail("ERR client-id should be greater than 0");
       filter.id = static_cast<uint64_t>(id.value_or(0));
     } else if (EqualsIgnoreCase(option, "TYPE")) {
-      const std::optional<bool> is_normal = IsNormalType(value);
-      if (!is_normal) parser.Fail(UnknownType(value));
-      filter.normal = is_normal.value_or(false);
+      filter.type = TypeNamed(value);
+      if (!filter.type) parser.Fail(UnknownType(value));
     } else if (EqualsIgnoreCase(option, "ADDR")) {
       filter.address = value;
     } else if (EqualsIgnoreCase(option, "LADDR")) {

@@ -5,21 +5,28 @@
 namespace cairn::doors {
 namespace {
 
+// Calls visit(index) for each argument at the places of `spec`.
+template <typename Visit>
+void ForEachAt(const KeySpec& spec, Args args, Visit visit) {
+  const auto count = static_cast<int>(args.size());
+  const int last = spec.last >= 0 ? spec.last : count + spec.last;
+  for (int i = spec.first; i <= last && i < count; i += spec.step) visit(static_cast<size_t>(i));
+}
+
 // Calls visit(index) for each key that the fixed places name.
 template <typename Visit>
 void ForEachFixedKey(const Command& command, Args args, Visit visit) {
-  const auto count = static_cast<int>(args.size());
-  for (const KeySpec& spec : command.keys) {
-    const int last = spec.last >= 0 ? spec.last : count + spec.last;
-    for (int i = spec.first; i <= last && i < count; i += spec.step) visit(static_cast<size_t>(i));
-  }
+  for (const KeySpec& spec : command.keys) ForEachAt(spec, args, visit);
 }
 
 }  // namespace
 
 std::vector<size_t> FindKeys(const Command& command, Args args) {
   std::vector<size_t> keys;
-  ForEachFixedKey(command, args, [&](size_t index) { keys.push_back(index); });
+  for (const KeySpec& spec : command.keys) {
+    if (spec.access == kNotAKey) continue;
+    ForEachAt(spec, args, [&](size_t index) { keys.push_back(index); });
+  }
   if (command.find_keys) {
     const std::vector<size_t> found = command.find_keys(args);
     keys.insert(keys.end(), found.begin(), found.end());

@@ -83,6 +83,7 @@ enum CommandCategory : uint32_t {
 
 // Keys at args[first], args[first + step], … up to and including args[last]; a negative `last`
 // counts from the end, -1 being the last argument.
+inline constexpr std::string_view kNotAKey = "not_key";  // in `access`: names, but not of keys
 struct KeySpec {
   int first = 0;
   int last = 0;
@@ -220,8 +221,9 @@ struct Command {
   // Can take long even when memory has the answer (it visits many keys): runs on the pool, never on
   // a loop.
   bool long_running = false;
-  bool runs_in_multi = false;  // runs at once between MULTI and EXEC, where others are queued
-  bool secret = false;         // its arguments hold a password: never logged
+  bool runs_in_multi = false;     // runs at once between MULTI and EXEC, where others are queued
+  bool while_subscribed = false;  // allowed to a RESP2 connection that listens to channels
+  bool secret = false;            // its arguments hold a password: never logged
 
   std::string_view group;
   std::string_view since;

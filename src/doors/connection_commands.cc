@@ -33,6 +33,12 @@ bool Authenticate(ConnectionContext& context, std::string_view user, std::string
 
 void Ping(ConnectionContext& context) {
   if (context.args.size() > 2) return context.Fail(WrongArity(context.command.name));
+  if (context.session.confined()) {
+    // A RESP2 client cannot tell a reply from a message but by its form.
+    context.reply.ArrayHeader(2);
+    context.reply.Bulk("pong");
+    return context.reply.Bulk(context.args.size() == 2 ? context.args[1] : "");
+  }
   if (context.args.size() == 2) return context.reply.Bulk(context.args[1]);
   context.reply.Simple("PONG");
 }
@@ -163,6 +169,7 @@ void AddConnectionCommands(Instance& instance) {
        .arity = -1,
        .flags = kFast,
        .categories = kCategoryConnection,
+       .while_subscribed = true,
        .group = "connection",
        .since = "1.0.0",
        .complexity = "O(1)",
@@ -218,6 +225,7 @@ void AddConnectionCommands(Instance& instance) {
        .flags = kBeforeAuth,
        .categories = kCategoryConnection,
        .runs_in_multi = true,
+       .while_subscribed = true,
        .group = "connection",
        .since = "1.0.0",
        .complexity = "O(1)",
@@ -228,6 +236,7 @@ void AddConnectionCommands(Instance& instance) {
        .flags = kBeforeAuth,
        .categories = kCategoryConnection,
        .runs_in_multi = true,
+       .while_subscribed = true,
        .group = "connection",
        .since = "6.2.0",
        .complexity = "O(1)",
@@ -238,6 +247,7 @@ void AddConnectionCommands(Instance& instance) {
   AddClientCommands(instance);
   AddIntrospectionCommands(instance);
   AddTransactionCommands(instance);
+  AddPubSubCommands(instance);
 }
 
 }  // namespace cairn::doors

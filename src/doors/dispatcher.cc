@@ -83,6 +83,19 @@ std::vector<store::Topic> KeyTopics(const Command& command, Args args, uint8_t d
   return topics;
 }
 
+void WriteMessage(const PubSub::Message& message, const std::optional<std::string>& pattern,
+                  net::RespWriter writer) {
+  writer.PushHeader(pattern ? 4 : 3);
+  if (pattern) {
+    writer.Bulk("pmessage");
+    writer.Bulk(*pattern);
+  } else {
+    writer.Bulk(message.kind == ChannelKind::kShard ? "smessage" : "message");
+  }
+  writer.Bulk(message.channel);
+  writer.Bulk(message.payload);
+}
+
 std::string UnknownCommand(Args args) {
   std::string quoted;
   for (const std::string_view arg : args.subspan(1)) {
@@ -118,6 +131,10 @@ Dispatcher::Dispatcher(Instance& instance, net::Loop& loop)
       clock_(instance.clock()),
       group_(instance.store().NewGroup()),
       counters_(instance.commands().row_count()),
+      audience_(instance.pubsub().Join(
+          [this](const std::shared_ptr<const PubSub::Message>& message, store::Commit commit) {
+            Post([message, commit](Dispatcher& self) { self.Deliver(*message, commit); });
+          })),
       on_pool_(std::make_shared<std::atomic<uint64_t>>(0)) {
   instance_.Join(*this);
   durable_ = store_.OnDurable([this](const Result<store::Commit>& news) { OnDurable(news); });
@@ -126,6 +143,7 @@ Dispatcher::Dispatcher(Instance& instance, net::Loop& loop)
 Dispatcher::~Dispatcher() {
   *self_ = nullptr;
   instance_.Leave(*this);
+  instance_.pubsub().Leave(audience_);
   while (const uint64_t running = on_pool_->load()) on_pool_->wait(running);
 }
 
@@ -171,6 +189,11 @@ const Command* Dispatcher::Admit(Session& session, Args args) {
     Reject(session, command, "NOAUTH Authentication required.");
   } else if (session.multi.open && command->Has(kNoMulti)) {
     Reject(session, command, "ERR Command not allowed inside a transaction");
+  } else if (session.confined() && !command->while_subscribed) [[unlikely]] {
+    Reject(session, command,
+           fmt::format("ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / "
+                       "QUIT / RESET are allowed in this context",
+                       command->name));
   } else {
     return command;
   }
@@ -184,7 +207,7 @@ void Dispatcher::Reject(Session& session, const Command* command, std::string_vi
   net::RespWriter reply(out, session.protocol);
   if (session.multi.open && command != nullptr && command->name == "exec") {
     session.EndMulti();
-    error.remove_prefix(std::min(error.size(), error.find(' ') + 1));
+    if (error.starts_with("ERR ")) error.remove_prefix(4);
     reply.Error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
   } else {
     session.multi.broken = session.multi.open;
@@ -358,6 +381,34 @@ void Dispatcher::ReleaseDurable() {
   server->Release(loop_, newest_durable_.load(std::memory_order_acquire));
   const std::lock_guard lock(failure_mutex_);
   if (failure_) server->Fail(loop_, fmt::format("-IOERR {}", failure_->message));
+}
+
+// --- Messages -----------------------------------------------------------------------------------
+
+Subscriptions& Dispatcher::SubscriptionsOf(Session& session) {
+  if (session.subscriptions == nullptr) {
+    session.subscriptions =
+        std::make_unique<Subscriptions>(instance_.pubsub(), audience_, session.id());
+  }
+  return *session.subscriptions;
+}
+
+// Posted, so that no reply is half written and none is waiting to be sealed.
+void Dispatcher::Deliver(const PubSub::Message& message, store::Commit commit) {
+  net::RespServer* server = instance_.server();
+  if (server == nullptr) return;
+  const uint64_t ticket = store_.IsDurable(commit) ? 0 : commit.number;
+  for (const PubSub::Receivers& receivers : instance_.pubsub().ReceiversOf(audience_, message)) {
+    for (const uint64_t id : receivers.connections) {
+      net::RespConnection* connection = server->Find(loop_, id);
+      if (connection == nullptr) continue;
+      const Session& session = SessionOf(*connection);
+      WriteMessage(message, receivers.pattern,
+                   net::RespWriter(connection->out(), session.protocol));
+      // No request waits for it: if the commit fails, nothing takes its place.
+      connection->Seal(ticket, 0);
+    }
+  }
 }
 
 // --- Work that waits ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "doors/command.h"
 #include "doors/instance.h"
+#include "doors/pubsub.h"
 #include "doors/session.h"
 #include "doors/statistics.h"
 #include "doors/work.h"
@@ -68,6 +69,8 @@ class Dispatcher final : public net::RespHandler {
   void Unpark(Session& session);
   void Unblock(uint64_t connection_id, UnblockWith with);
 
+  // What the connection listens to; made when it is first asked for.
+  Subscriptions& SubscriptionsOf(Session& session);
   // Executes the requests that CLIENT PAUSE has held back and that may run now.
   void RunHeld();
 
@@ -114,6 +117,7 @@ class Dispatcher final : public net::RespHandler {
   void Seal(Session& session, const Result<store::Commit>& group);
   void OnDurable(const Result<store::Commit>& news);
   void ReleaseDurable();
+  void Deliver(const PubSub::Message& message, store::Commit commit);
   void ArmHeldTimer();
 
   Instance& instance_;
@@ -128,6 +132,8 @@ class Dispatcher final : public net::RespHandler {
   // Kept between commands for their memory.
   store::Scopes scopes_;
   Bytes scratch_;
+
+  PubSub::Audience& audience_;
 
   std::vector<std::shared_ptr<Deferred>> deferred_;  // of this turn
   // How many are with the pool. Shared with them, so that the last one can say so.

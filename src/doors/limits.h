@@ -16,6 +16,9 @@ inline constexpr size_t kMaxQueuedBytes = 1024UL * 1024 * 1024;
 // Keys one connection may watch.
 inline constexpr size_t kMaxWatchedKeys = 100'000;
 
+// Unsent messages past which a client that listens to channels is closed.
+inline constexpr size_t kSubscriberOutputBytes = 32UL * 1024 * 1024;
+
 // The name of a command, its container included.
 inline constexpr size_t kMaxCommandName = 64;
 

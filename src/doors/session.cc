@@ -34,8 +34,32 @@ void Session::EndMulti() {
   in_multi = false;
 }
 
+void Session::CountSubscriptions() {
+  const auto count = [this](ChannelKind kind) {
+    return subscriptions == nullptr ? 0 : subscriptions->names(kind).size();
+  };
+  channels_ = count(ChannelKind::kChannel);
+  patterns_ = count(ChannelKind::kPattern);
+  shard_channels_ = count(ChannelKind::kShard);
+  subscribed_ = channels_ + patterns_ + shard_channels_ != 0;
+}
+
+size_t Session::subscription_count(ChannelKind kind) const {
+  switch (kind) {
+    case ChannelKind::kChannel:
+      return channels_;
+    case ChannelKind::kPattern:
+      return patterns_;
+    case ChannelKind::kShard:
+      return shard_channels_;
+  }
+  return 0;
+}
+
 void Session::Reset() {
   EndMulti();
+  subscriptions.reset();
+  CountSubscriptions();
   db = 0;
   protocol = 2;
   no_evict = false;
@@ -48,6 +72,7 @@ std::string Session::Describe(Timestamp now) const {
   net::RespConnection::Stats stats;
   if (connection_.loop().InLoop()) stats = connection_.stats();
   std::string flags;
+  if (subscribed()) flags += 'P';
   if (in_multi) flags += 'x';
   if (is_blocked) flags += 'b';
   if (closing) flags += 'c';
@@ -57,15 +82,17 @@ std::string Session::Describe(Timestamp now) const {
   const Command* command = last_command;
   const std::lock_guard lock(text_mutex_);
   return fmt::format(
-      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 "
+      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} "
       "multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs={} rbp=0 obl={} oll=0 omem=0 "
       "tot-mem={} events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}",
       id(), connection_.peer(), connection_.local(), fd_, name_, (now.us - opened_.us) / 1'000'000,
-      (now.us - last_active_us) / 1'000'000, flags, db,
-      in_multi ? static_cast<int64_t>(queued_commands) : -1, stats.input_bytes,
-      stats.input_capacity - stats.input_bytes, stats.output_capacity, stats.output_bytes,
-      stats.input_capacity + stats.output_capacity, command == nullptr ? "NULL" : command->name,
-      static_cast<int>(protocol), library_name_, library_version_);
+      (now.us - last_active_us) / 1'000'000, flags, static_cast<int>(db),
+      static_cast<size_t>(channels_), static_cast<size_t>(patterns_),
+      static_cast<size_t>(shard_channels_), in_multi ? static_cast<int64_t>(queued_commands) : -1,
+      stats.input_bytes, stats.input_capacity - stats.input_bytes, stats.output_capacity,
+      stats.output_bytes, stats.input_capacity + stats.output_capacity,
+      command == nullptr ? "NULL" : command->name, static_cast<int>(protocol), library_name_,
+      library_version_);
 }
 
 }  // namespace cairn::doors

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "doors/command.h"
 #include "doors/instance.h"
+#include "doors/pubsub.h"
 #include "doors/waiters.h"
 #include "net/loop.h"
 #include "net/resp/server.h"
@@ -122,6 +123,13 @@ class Session final : public net::RespSession {
   // the connection's buffers; elsewhere they are given as 0.
   std::string Describe(Timestamp now) const;
 
+  // To be called when `subscriptions` have changed.
+  void CountSubscriptions();
+  size_t subscription_count(ChannelKind kind) const;
+  // Whether it listens to anything. In RESP2 such a connection can do little else.
+  bool subscribed() const { return subscribed_; }
+  bool confined() const { return subscribed() && protocol == 2; }
+
   // Leaves MULTI and forgets what was queued and watched.
   void EndMulti();
   // As RESET and a new connection have it; does not touch authentication.
@@ -143,6 +151,7 @@ class Session final : public net::RespSession {
   std::optional<BlockedRequest> blocked;
   ReplyMode reply_mode = ReplyMode::kOn;
   UnsealedReplies unsealed;
+  std::unique_ptr<Subscriptions> subscriptions;  // null until it listens to something
 
  private:
   std::string Text(const std::string& text) const;
@@ -152,6 +161,10 @@ class Session final : public net::RespSession {
   Clients& clients_;
   const int fd_;  // kept for Describe: the connection's own is its loop's alone
   const Timestamp opened_;
+  Shared<bool> subscribed_{false};
+  Shared<size_t> channels_{0};
+  Shared<size_t> patterns_{0};
+  Shared<size_t> shard_channels_{0};
   mutable std::mutex text_mutex_;
   std::string name_;
   std::string library_name_;

@@ -71,7 +71,7 @@ void DataServer::Play(std::string_view script) {
 }
 
 void DataServer::FireTimers() {
-  ExpiryTimers expiry;
+  ExpiryTimers expiry(instance().pubsub());
   store::TimerService timers(store(), clock(), Log::Silent());
   timers.Register(store::kTimerKeyExpiry, expiry);
   ReclaimTimers reclaim;

@@ -1,0 +1,314 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "doors/arg_parser.h"
+#include "doors/connection_commands.h"
+#include "doors/dispatcher.h"
+#include "doors/instance.h"
+#include "doors/pubsub.h"
+#include "doors/session.h"
+
+// Publish and subscribe. How messages travel stands in pubsub.h.
+namespace cairn::doors {
+namespace {
+
+// --- Listening ----------------------------------------------------------------------------------
+
+constexpr std::array<std::string_view, kChannelKinds> kSubscribeVerbs = {"subscribe", "psubscribe",
+                                                                         "ssubscribe"};
+constexpr std::array<std::string_view, kChannelKinds> kUnsubscribeVerbs = {
+    "unsubscribe", "punsubscribe", "sunsubscribe"};
+
+// What the replies to (UN)SUBSCRIBE count: shard channels apart from the others.
+int64_t CountOf(const Session& session, ChannelKind kind) {
+  const auto of = [&](ChannelKind counted) {
+    return static_cast<int64_t>(session.subscription_count(counted));
+  };
+  if (kind == ChannelKind::kShard) return of(ChannelKind::kShard);
+  return of(ChannelKind::kChannel) + of(ChannelKind::kPattern);
+}
+
+void Confirm(ConnectionContext& context, std::string_view verb,
+             std::optional<std::string_view> name, ChannelKind kind) {
+  context.reply.PushHeader(3);
+  context.reply.Bulk(verb);
+  if (name) {
+    context.reply.Bulk(*name);
+  } else {
+    context.reply.Null();
+  }
+  context.reply.Integer(CountOf(context.session, kind));
+}
+
+void Changed(ConnectionContext& context) {
+  Session& session = context.session;
+  session.CountSubscriptions();
+  context.connection.set_output_limit(session.subscribed()
+                                          ? context.dispatcher.instance().pubsub().output_limit()
+                                          : net::RespServerOptions().output_hard_limit);
+}
+
+ConnectionHandler SubscribeTo(ChannelKind kind) {
+  return [kind](ConnectionContext& context) {
+    Subscriptions& subscriptions = context.dispatcher.SubscriptionsOf(context.session);
+    for (const std::string_view name : context.args.subspan(1)) {
+      subscriptions.Add(kind, name);
+      Changed(context);
+      Confirm(context, kSubscribeVerbs[static_cast<size_t>(kind)], name, kind);
+    }
+  };
+}
+
+ConnectionHandler UnsubscribeFrom(ChannelKind kind) {
+  return [kind](ConnectionContext& context) {
+    const std::string_view verb = kUnsubscribeVerbs[static_cast<size_t>(kind)];
+    Subscriptions& subscriptions = context.dispatcher.SubscriptionsOf(context.session);
+    std::vector<std::string> names(context.args.begin() + 1, context.args.end());
+    if (names.empty()) {
+      names.assign(subscriptions.names(kind).begin(), subscriptions.names(kind).end());
+    }
+    for (const std::string& name : names) {
+      subscriptions.Remove(kind, name);
+      Changed(context);
+      Confirm(context, verb, name, kind);
+    }
+    if (names.empty()) Confirm(context, verb, std::nullopt, kind);
+  };
+}
+
+// --- Publishing ---------------------------------------------------------------------------------
+
+RunHandler PublishTo(ChannelKind kind) {
+  return [kind](CommandContext& context) -> Result<void> {
+    const size_t receivers = context.pubsub.Publish(
+        context.transaction, {kind, std::string(context.args[1]), std::string(context.args[2])});
+    context.reply.Integer(static_cast<int64_t>(receivers));
+    return {};
+  };
+}
+
+// --- PUBSUB -------------------------------------------------------------------------------------
+
+ConnectionHandler Channels(ChannelKind kind) {
+  return [kind](ConnectionContext& context) {
+    if (context.args.size() > 3) {
+      return context.Fail(
+          fmt::format("ERR unknown subcommand or wrong number of arguments for '{}'. Try PUBSUB "
+                      "HELP.",
+                      Quotable(context.args[1])));
+    }
+    const std::string_view pattern = context.args.size() == 3 ? context.args[2] : "*";
+    const auto names = context.dispatcher.instance().pubsub().Names(kind, pattern);
+    context.reply.ArrayHeader(names.size());
+    for (const std::string& name : names) context.reply.Bulk(name);
+  };
+}
+
+ConnectionHandler NumSub(ChannelKind kind) {
+  return [kind](ConnectionContext& context) {
+    const PubSub& pubsub = context.dispatcher.instance().pubsub();
+    const Args names = context.args.subspan(2);
+    context.reply.ArrayHeader(names.size() * 2);
+    for (const std::string_view name : names) {
+      context.reply.Bulk(name);
+      context.reply.Integer(static_cast<int64_t>(pubsub.CountListeners(kind, name)));
+    }
+  };
+}
+
+void NumPat(ConnectionContext& context) {
+  const PubSub& pubsub = context.dispatcher.instance().pubsub();
+  context.reply.Integer(static_cast<int64_t>(pubsub.CountNames(ChannelKind::kPattern)));
+}
+
+// --- Settings -----------------------------------------------------------------------------------
+
+std::vector<std::string_view> Words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+// client-output-buffer-limit: "class hard soft seconds …". Of it all, the hard limit of the class
+// pubsub is in force: other clients are held back by their own unread replies long before.
+Result<void> SetOutputLimits(PubSub& pubsub, std::string_view value) {
+  const std::vector<std::string_view> words = Words(value);
+  if (words.empty() || words.size() % 4 != 0) {
+    return Error{ErrorCode::kInvalid, "Wrong number of arguments in buffer limit configuration."};
+  }
+  std::optional<int64_t> limit;
+  for (size_t i = 0; i < words.size(); i += 4) {
+    bool known = false;
+    for (const std::string_view name : {"normal", "slave", "replica", "pubsub"}) {
+      known = known || EqualsIgnoreCase(words[i], name);
+    }
+    if (!known) {
+      return Error{ErrorCode::kInvalid,
+                   "Invalid client class specified in buffer limit configuration."};
+    }
+    const auto hard = ParseInteger(words[i + 1]);
+    const auto soft = ParseInteger(words[i + 2]);
+    const auto seconds = ParseInteger(words[i + 3]);
+    if (!hard || !soft || !seconds || *hard < 0 || *soft < 0 || *seconds < 0) {
+      return Error{ErrorCode::kInvalid,
+                   "Error in hard, soft or soft_seconds setting in buffer limit configuration."};
+    }
+    if (EqualsIgnoreCase(words[i], "pubsub")) limit = *hard;
+  }
+  if (limit) {
+    pubsub.set_output_limit(*limit == 0 ? net::RespServerOptions().output_hard_limit
+                                        : static_cast<size_t>(*limit));
+  }
+  return {};
+}
+
+std::string OutputLimits(const PubSub& pubsub) {
+  const size_t limit = pubsub.output_limit();
+  return fmt::format("normal 0 0 0 slave 268435456 67108864 60 pubsub {} 0 0",
+                     limit == net::RespServerOptions().output_hard_limit ? 0 : limit);
+}
+
+void AddSettings(Instance& instance) {
+  PubSub& pubsub = instance.pubsub();
+  instance.settings().Add({.name = "notify-keyspace-events",
+                           .get = [&pubsub] { return FormatKeyEvents(pubsub.key_events()); },
+                           .set = [&pubsub](std::string_view value) -> Result<void> {
+                             const std::optional<uint32_t> classes = ParseKeyEvents(value);
+                             if (!classes) {
+                               return Error{
+                                   ErrorCode::kInvalid,
+                                   "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."};
+                             }
+                             pubsub.set_key_events(*classes);
+                             return {};
+                           }});
+  instance.settings().Add(
+      {.name = "client-output-buffer-limit",
+       .get = [&pubsub] { return OutputLimits(pubsub); },
+       .set = [&pubsub](std::string_view value) { return SetOutputLimits(pubsub, value); }});
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+constexpr uint32_t kListen = kPubSub | kNoScript | kLoading | kStale;
+constexpr uint32_t kTell = kPubSub | kLoading | kStale | kFast;
+constexpr uint32_t kAsk = kPubSub | kLoading | kStale;
+
+void AddListening(CommandTable& table) {
+  struct Row {
+    std::string_view name;
+    int arity;
+    std::string_view since;
+    std::string_view summary;
+    std::string_view syntax;
+    ConnectionHandler handler;
+  };
+  const Row kRows[] = {
+      {"subscribe", -2, "2.0.0", "Begins to listen to channels.", "channel ...",
+       SubscribeTo(ChannelKind::kChannel)},
+      {"unsubscribe", -1, "2.0.0", "Stops listening to channels, or to all.", "[channel ...]",
+       UnsubscribeFrom(ChannelKind::kChannel)},
+      {"psubscribe", -2, "2.0.0", "Begins to listen to all channels that match patterns.",
+       "pattern:pattern ...", SubscribeTo(ChannelKind::kPattern)},
+      {"punsubscribe", -1, "2.0.0", "Stops listening to patterns, or to all.",
+       "[pattern:pattern ...]", UnsubscribeFrom(ChannelKind::kPattern)},
+      {"ssubscribe", -2, "7.0.0", "Begins to listen to shard channels.", "shardchannel ...",
+       SubscribeTo(ChannelKind::kShard)},
+      {"sunsubscribe", -1, "7.0.0", "Stops listening to shard channels, or to all.",
+       "[shardchannel ...]", UnsubscribeFrom(ChannelKind::kShard)},
+  };
+  for (const Row& row : kRows) {
+    const bool shard = row.since == "7.0.0";
+    table.Add({.name = row.name,
+               .arity = row.arity,
+               .flags = kListen,
+               .keys = shard ? std::vector<KeySpec>{{1, -1, 1, kNotAKey}} : std::vector<KeySpec>{},
+               .while_subscribed = true,
+               .group = "pubsub",
+               .since = row.since,
+               .complexity = "O(N) for N names",
+               .summary = row.summary,
+               .syntax = row.syntax,
+               .connection = row.handler});
+  }
+}
+
+void AddAsking(CommandTable& table) {
+  struct Row {
+    std::string_view name;
+    int arity;
+    std::string_view since;
+    std::string_view summary;
+    std::string_view syntax;
+    ConnectionHandler handler;
+  };
+  const Row kRows[] = {
+      {"pubsub|channels", -2, "2.8.0", "Lists channels that are listened to.", "[pattern:pattern]",
+       Channels(ChannelKind::kChannel)},
+      {"pubsub|numsub", -2, "2.8.0", "Counts who listens to channels.", "[channel ...]",
+       NumSub(ChannelKind::kChannel)},
+      {"pubsub|numpat", 2, "2.8.0", "Counts the patterns that are listened to.", "", NumPat},
+      {"pubsub|shardchannels", -2, "7.0.0", "Lists shard channels that are listened to.",
+       "[pattern:pattern]", Channels(ChannelKind::kShard)},
+      {"pubsub|shardnumsub", -2, "7.0.0", "Counts who listens to shard channels.",
+       "[shardchannel ...]", NumSub(ChannelKind::kShard)},
+  };
+  table.Add({.name = "pubsub",
+             .arity = -2,
+             .group = "pubsub",
+             .since = "2.8.0",
+             .summary = "Commands about channels and who listens."});
+  for (const Row& row : kRows) {
+    table.Add({.name = row.name,
+               .arity = row.arity,
+               .flags = kAsk,
+               .group = "pubsub",
+               .since = row.since,
+               .complexity = "O(N) for N names",
+               .summary = row.summary,
+               .syntax = row.syntax,
+               .connection = row.handler});
+  }
+  table.Add(HelpRow("pubsub|help", 0, "pubsub", "6.2.0"));
+}
+
+}  // namespace
+
+void AddPubSubCommands(Instance& instance) {
+  AddSettings(instance);
+  CommandTable& table = instance.commands();
+  AddListening(table);
+  table.Add({.name = "publish",
+             .arity = 3,
+             .flags = kTell,
+             .scopes = ScopeRule::kNothing,
+             .group = "pubsub",
+             .since = "2.0.0",
+             .complexity = "O(N+M) for N listeners of the channel and M patterns",
+             .summary = "Sends a message to everybody who listens to a channel.",
+             .syntax = "channel message",
+             .run = PublishTo(ChannelKind::kChannel)});
+  table.Add({.name = "spublish",
+             .arity = 3,
+             .flags = kTell,
+             .keys = {{1, 1, 1, kNotAKey}},
+             .scopes = ScopeRule::kNothing,
+             .group = "pubsub",
+             .since = "7.0.0",
+             .complexity = "O(N) for N listeners",
+             .summary = "Sends a message to everybody who listens to a shard channel.",
+             .syntax = "shardchannel message",
+             .run = PublishTo(ChannelKind::kShard)});
+  AddAsking(table);
+}
+
+}  // namespace cairn::doors
