@@ -231,13 +231,11 @@ Result<void> HRandField(CommandContext& context, Random& random) {
   }
   CAIRN_ASSIGN_OR_RETURN(Fields hash, LoadHash(context));
   if (hash.wrong_type()) return context.Fail(kWrongType);
-  if (hash.count() == 0 || !pick.repeated) {
-    CAIRN_ASSIGN_OR_RETURN(const auto picked, PickDistinctFields(hash, pick.count, random));
-    ReplyFields(context, picked, with_values);
-    return {};
-  }
-  if (pick.count > kMaxRandomPicks) return context.Fail(kOutOfRange);
-  CAIRN_ASSIGN_OR_RETURN(const auto picked, PickFields(hash, pick.count, random));
+  const bool repeated = pick.repeated && hash.count() > 0;
+  if (repeated && pick.count > kMaxRandomPicks) return context.Fail(kOutOfRange);
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<Field> picked,
+                         repeated ? PickFields(hash, pick.count, random)
+                                  : PickDistinctFields(hash, pick.count, random));
   ReplyFields(context, picked, with_values);
   return {};
 }

@@ -13,9 +13,8 @@ constexpr uint64_t kCursorBound = uint64_t{1} << 53;
 }  // namespace
 
 std::optional<uint64_t> ParseCursor(std::string_view text) {
-  if (text.empty() || std::isspace(static_cast<unsigned char>(text.front())) != 0) {
-    return std::nullopt;
-  }
+  if (text.empty()) return 0;
+  if (std::isspace(static_cast<unsigned char>(text.front())) != 0) return std::nullopt;
   const std::string terminated(text);
   char* end = nullptr;
   errno = 0;

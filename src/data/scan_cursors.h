@@ -13,8 +13,8 @@
 
 namespace cairn::data {
 
-// A cursor as a client writes it: as C's strtoul reads it, sign included, which is what Redis goes
-// by.
+// A cursor as a client writes it: as C's strtoul reads it, sign included and nothing at all being
+// 0, which is what Redis goes by.
 std::optional<uint64_t> ParseCursor(std::string_view text);
 
 // Where SCANs have got to. A cursor is a number to clients and a key to us (of a record for SCAN,

@@ -37,5 +37,17 @@ TEST(ScanCursorsTest, ForgetsTheLeastRecentlyUsedBeyondItsBounds) {
   EXPECT_TRUE(small.Find(y, 0).has_value());
 }
 
+TEST(ScanCursorsTest, CursorsAreReadAsRedisReadsThem) {
+  EXPECT_EQ(ParseCursor("0"), 0U);
+  EXPECT_EQ(ParseCursor(""), 0U);
+  EXPECT_EQ(ParseCursor("9007199254740991"), 9007199254740991U);
+  EXPECT_EQ(ParseCursor("18446744073709551615"), UINT64_MAX);
+  EXPECT_EQ(ParseCursor("-1"), UINT64_MAX);
+  EXPECT_EQ(ParseCursor("18446744073709551616"), std::nullopt);
+  EXPECT_EQ(ParseCursor(" 1"), std::nullopt);
+  EXPECT_EQ(ParseCursor("1x"), std::nullopt);
+  EXPECT_EQ(ParseCursor("x"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace cairn::data
