@@ -11,6 +11,7 @@ void AddDataCommands(doors::Instance& instance) {
   AddSetCommands(instance);
   AddSetAlgebraCommands(instance);
   AddBitCommands(instance);
+  AddHyperLogLogCommands(instance);
   AddKeyCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);

@@ -14,6 +14,7 @@ void AddHashCommands(doors::Instance& instance);
 void AddSetCommands(doors::Instance& instance);
 void AddSetAlgebraCommands(doors::Instance& instance);
 void AddBitCommands(doors::Instance& instance);
+void AddHyperLogLogCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
