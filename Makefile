@@ -34,6 +34,7 @@ bench: packages-test build/build.ninja  ## Cairn beside Redis, and the store alo
 	@$(configure) -B build  # Google Benchmark may have been installed since
 	@ninja -C build -j $(JOBS) cairn bench_store
 	@bench/kv/run.py
+	@bench/data/run.py
 	@build/bench/bench_store
 
 fmt: packages-lint  ## lay out the code
@@ -47,13 +48,14 @@ fuzz: build-fuzz/build.ninja  ## run each fuzzer for FUZZ_SECONDS (default 300)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build-fuzz
 
 clean:  ## remove all build directories
-	rm -rf build build-asan build-tsan build-fuzz build-lint build-test
+	rm -rf build build-asan build-tsan build-fuzz build-lint build-test build-npm
 
 # Each group of packages contains what its targets need to build.
 packages-build:
 	@scripts/setup.sh build
 packages-test:
 	@scripts/setup.sh build test
+	@scripts/npm_test_packages.sh
 packages-lint:
 	@scripts/setup.sh build lint
 

@@ -48,6 +48,12 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
   target_link_libraries(third_malloc INTERFACE third_jemalloc_pic Threads::Threads ${CMAKE_DL_LIBS})
 endif()
 
+# The C client, for tests/clients alone.
+if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan|Debug|Lint)$")
+  find_library(CAIRN_LIB_hiredis hiredis REQUIRED)
+  set(CAIRN_LINKS_tests_clients ${CAIRN_LIB_hiredis})
+endif()
+
 # What each folder under src links besides the folders below it.
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
 set(CAIRN_LINKS_store third_rocksdb)

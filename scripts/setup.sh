@@ -16,8 +16,9 @@ done
 wanted=$(for group in "$@"; do awk -v group="$group" '$1 == group { print $2 }' "$list"; done | sort -u)
 
 command -v dpkg-query >/dev/null || fail "this is not a Debian system. Install the equivalents of:" $wanted
-installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null |
-  awk '$1 == "installed" { print $2 }' | sort -u)
+# What an installed package provides counts too: a nodejs from elsewhere may bring npm with it.
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' 2>/dev/null |
+  awk '$1 == "installed" { for (i = 2; i <= NF; ++i) print $i }' | tr -d , | sort -u)
 missing=$(comm -23 <(echo "$wanted") <(echo "$installed"))
 [ -n "$missing" ] || exit 0
 
