@@ -14,6 +14,7 @@
 #include "data/lcs.h"
 #include "data/limits.h"
 #include "data/numbers.h"
+#include "data/string_value.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
 
@@ -26,19 +27,25 @@ using doors::Command;
 using doors::CommandContext;
 using doors::ParseInteger;
 
-constexpr std::string_view kTooLong =
-    "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
-
-void PutString(Entry& entry, BytesView value, std::optional<int64_t> expire_ms = {}) {
-  entry.Put({.type = ValueType::kString, .payload = value, .expire_ms = expire_ms});
-}
-
-void ReplyString(CommandContext& context, const Entry& entry) {
-  if (entry.exists()) {
+Result<void> ReplyString(CommandContext& context, const Entry& entry) {
+  if (!entry.exists()) {
+    context.reply.Null();
+  } else if (IsShortString(entry)) {
     context.reply.Bulk(entry.payload());
   } else {
-    context.reply.Null();
+    CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Open(entry));
+    CAIRN_ASSIGN_OR_RETURN(const BytesView text, string.ReadAll());
+    context.reply.Bulk(text);
   }
+  return {};
+}
+
+void NotifySet(CommandContext& context, std::string_view key) {
+  context.Notify(doors::kEventString, "set", key);
+}
+
+void NotifyExpire(CommandContext& context, std::string_view key) {
+  context.Notify(doors::kEventGeneric, "expire", key);
 }
 
 // --- Reading ------------------------------------------------------------------------------------
@@ -46,8 +53,7 @@ void ReplyString(CommandContext& context, const Entry& entry) {
 Result<void> Get(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[1]));
   if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  ReplyString(context, entry);
-  return {};
+  return ReplyString(context, entry);
 }
 
 Result<void> MGet(CommandContext& context) {
@@ -56,7 +62,7 @@ Result<void> MGet(CommandContext& context) {
   for (const std::string_view key : keys) {
     CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, key));
     if (entry.Is(ValueType::kString)) {
-      context.reply.Bulk(entry.payload());
+      CAIRN_RETURN_IF_ERROR(ReplyString(context, entry));
     } else {
       context.reply.Null();
     }
@@ -65,15 +71,20 @@ Result<void> MGet(CommandContext& context) {
 }
 
 Result<void> StrLen(CommandContext& context) {
-  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[1]));
-  if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  context.reply.Integer(entry.exists() ? static_cast<int64_t>(entry.payload().size()) : 0);
+  CAIRN_ASSIGN_OR_RETURN(const StringValue string, StringValue::Load(context, context.args[1]));
+  if (string.wrong_type()) return context.Fail(kWrongType);
+  context.reply.Integer(static_cast<int64_t>(string.size()));
   return {};
 }
 
+struct Slice {
+  size_t offset = 0;
+  size_t length = 0;
+};
+
 // The bytes from `start` to `end`, both included; negative ones count from the end.
-BytesView Slice(BytesView text, int64_t start, int64_t end) {
-  const auto size = static_cast<int64_t>(text.size());
+Slice FindSlice(size_t string_size, int64_t start, int64_t end) {
+  const auto size = static_cast<int64_t>(string_size);
   if (start < 0 && end < 0 && start > end) return {};
   const auto from_front = [size](int64_t index) {
     return std::max<int64_t>(index < 0 ? size + index : index, 0);
@@ -81,7 +92,7 @@ BytesView Slice(BytesView text, int64_t start, int64_t end) {
   start = from_front(start);
   end = std::min(from_front(end), size - 1);
   if (start > end || size == 0) return {};
-  return text.substr(static_cast<size_t>(start), static_cast<size_t>(end - start + 1));
+  return {static_cast<size_t>(start), static_cast<size_t>(end - start + 1)};
 }
 
 Result<void> GetRange(CommandContext& context) {
@@ -89,9 +100,11 @@ Result<void> GetRange(CommandContext& context) {
   const int64_t start = parser.Integer();
   const int64_t end = parser.Integer();
   if (!parser.Finish()) return context.Fail(parser.error());
-  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[1]));
-  if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  context.reply.Bulk(entry.exists() ? Slice(entry.payload(), start, end) : BytesView());
+  CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Load(context, context.args[1]));
+  if (string.wrong_type()) return context.Fail(kWrongType);
+  const Slice slice = FindSlice(string.size(), start, end);
+  CAIRN_ASSIGN_OR_RETURN(const Bytes part, string.Read(slice.offset, slice.length));
+  context.reply.Bulk(part);
   return {};
 }
 
@@ -138,7 +151,7 @@ Result<void> Set(CommandContext& context) {
   if (options.get && !entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
   const bool refused = entry.exists() ? options.if_missing : options.if_exists;
   if (options.get) {
-    ReplyString(context, entry);
+    CAIRN_RETURN_IF_ERROR(ReplyString(context, entry));
   } else if (refused) {
     context.reply.Null();
   } else {
@@ -147,13 +160,17 @@ Result<void> Set(CommandContext& context) {
   if (refused) return {};
   if (options.keep_ttl && entry.exists()) expire_ms = entry.expire_ms();
   PutString(entry, context.args[2], expire_ms);
+  NotifySet(context, context.args[1]);
+  if (options.expiry) NotifyExpire(context, context.args[1]);
   return {};
 }
 
 Result<void> SetNx(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
   context.reply.Integer(entry.exists() ? 0 : 1);
-  if (!entry.exists()) PutString(entry, context.args[2]);
+  if (entry.exists()) return {};
+  PutString(entry, context.args[2]);
+  NotifySet(context, context.args[1]);
   return {};
 }
 
@@ -165,6 +182,8 @@ Result<void> SetFor(CommandContext& context) {
   if (!deadline.ok()) return context.Fail(deadline.error().message);
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
   PutString(entry, context.args[3], *deadline);
+  NotifySet(context, context.args[1]);
+  NotifyExpire(context, context.args[1]);
   context.reply.Ok();
   return {};
 }
@@ -172,16 +191,19 @@ Result<void> SetFor(CommandContext& context) {
 Result<void> GetSet(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
   if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  ReplyString(context, entry);
+  CAIRN_RETURN_IF_ERROR(ReplyString(context, entry));
   PutString(entry, context.args[2]);
+  NotifySet(context, context.args[1]);
   return {};
 }
 
 Result<void> GetDel(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
   if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  ReplyString(context, entry);
-  if (entry.exists()) entry.Remove();
+  CAIRN_RETURN_IF_ERROR(ReplyString(context, entry));
+  if (!entry.exists()) return {};
+  entry.Remove();
+  context.Notify(doors::kEventGeneric, "del", context.args[1]);
   return {};
 }
 
@@ -209,8 +231,11 @@ Result<void> GetEx(CommandContext& context) {
     if (!deadline.ok()) return context.Fail(deadline.error().message);
     expire_ms = *deadline;
   }
-  context.reply.Bulk(entry.payload());
-  if (expire_ms || (persist && entry.expire_ms())) entry.SetExpiry(expire_ms);
+  CAIRN_RETURN_IF_ERROR(ReplyString(context, entry));
+  if (!expire_ms && !(persist && entry.expire_ms())) return {};
+  entry.SetExpiry(expire_ms);
+  const std::string_view event = !expire_ms ? "persist" : entry.exists() ? "expire" : "del";
+  context.Notify(doors::kEventGeneric, event, context.args[1]);
   return {};
 }
 
@@ -219,6 +244,7 @@ Result<void> MSet(CommandContext& context) {
   for (size_t i = 1; i < context.args.size(); i += 2) {
     CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[i]));
     PutString(entry, context.args[i + 1]);
+    NotifySet(context, context.args[i]);
   }
   context.reply.Ok();
   return {};
@@ -235,6 +261,7 @@ Result<void> MSetNx(CommandContext& context) {
   for (size_t i = 1; i < context.args.size(); i += 2) {
     CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[i]));
     PutString(entry, context.args[i + 1]);
+    NotifySet(context, context.args[i]);
   }
   context.reply.Integer(1);
   return {};
@@ -243,13 +270,16 @@ Result<void> MSetNx(CommandContext& context) {
 // --- Changing parts -----------------------------------------------------------------------------
 
 Result<void> Append(CommandContext& context) {
-  CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
-  if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  Bytes value(entry.exists() ? entry.payload() : BytesView());
-  if (value.size() + context.args[2].size() > kMaxStringBytes) return context.Fail(kTooLong);
-  value += context.args[2];
-  context.reply.Integer(static_cast<int64_t>(value.size()));
-  PutString(entry, value, entry.exists() ? entry.expire_ms() : std::nullopt);
+  CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Load(context, context.args[1]));
+  if (string.wrong_type()) return context.Fail(kWrongType);
+  const std::string_view part = context.args[2];
+  if (string.exists() && string.size() + part.size() > kMaxStringBytes) {
+    return context.Fail(kStringTooLong);
+  }
+  CAIRN_RETURN_IF_ERROR(string.Append(part));
+  string.Save();
+  context.Notify(doors::kEventString, "append", context.args[1]);
+  context.reply.Integer(static_cast<int64_t>(string.size()));
   return {};
 }
 
@@ -259,26 +289,30 @@ Result<void> SetRange(CommandContext& context) {
   const std::string_view part = parser.Next();
   if (parser.ok() && offset < 0) parser.Fail("ERR offset is out of range");
   if (!parser.Finish()) return context.Fail(parser.error());
-  CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
-  if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  Bytes value(entry.exists() ? entry.payload() : BytesView());
-  if (part.empty()) {
-    context.reply.Integer(static_cast<int64_t>(value.size()));
-    return {};
+  CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Load(context, context.args[1]));
+  if (string.wrong_type()) return context.Fail(kWrongType);
+  if (!part.empty()) {
+    const auto at = static_cast<size_t>(offset);
+    if (at > kMaxStringBytes || at + part.size() > kMaxStringBytes)
+      return context.Fail(kStringTooLong);
+    CAIRN_RETURN_IF_ERROR(string.Write(at, part));
+    string.Save();
+    context.Notify(doors::kEventString, "setrange", context.args[1]);
   }
-  const auto at = static_cast<size_t>(offset);
-  if (at > kMaxStringBytes || at + part.size() > kMaxStringBytes) return context.Fail(kTooLong);
-  if (value.size() < at + part.size()) value.resize(at + part.size(), '\0');
-  value.replace(at, part.size(), part);
-  context.reply.Integer(static_cast<int64_t>(value.size()));
-  PutString(entry, value, entry.exists() ? entry.expire_ms() : std::nullopt);
+  context.reply.Integer(static_cast<int64_t>(string.size()));
   return {};
+}
+
+// The text of a string that is to be a number; a string that is not in its record is too long to be
+// one.
+BytesView NumberText(const Entry& entry) {
+  return IsShortString(entry) ? entry.payload() : BytesView();
 }
 
 Result<void> AddInteger(CommandContext& context, int64_t delta) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
   if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  const std::optional<int64_t> old = entry.exists() ? ParseInteger(entry.payload()) : 0;
+  const std::optional<int64_t> old = entry.exists() ? ParseInteger(NumberText(entry)) : 0;
   if (!old) return context.Fail(doors::kNotAnInteger);
   int64_t sum = 0;
   if (__builtin_add_overflow(*old, delta, &sum)) {
@@ -287,6 +321,7 @@ Result<void> AddInteger(CommandContext& context, int64_t delta) {
   const fmt::format_int digits(sum);
   PutString(entry, {digits.data(), digits.size()},
             entry.exists() ? entry.expire_ms() : std::nullopt);
+  context.Notify(doors::kEventString, "incrby", context.args[1]);
   context.reply.Integer(sum);
   return {};
 }
@@ -312,7 +347,7 @@ Result<void> DecrBy(CommandContext& context) {
 Result<void> IncrByFloat(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
   if (!entry.IsMissingOr(ValueType::kString)) return context.Fail(kWrongType);
-  const std::optional<long double> old = entry.exists() ? ParseLongDouble(entry.payload()) : 0;
+  const std::optional<long double> old = entry.exists() ? ParseLongDouble(NumberText(entry)) : 0;
   const std::optional<long double> delta = ParseLongDouble(context.args[2]);
   if (!old || !delta) return context.Fail(doors::kNotAFloat);
   const long double sum = *old + *delta;
@@ -321,6 +356,7 @@ Result<void> IncrByFloat(CommandContext& context) {
   }
   const std::string digits = FormatLongDouble(sum);
   PutString(entry, digits, entry.exists() ? entry.expire_ms() : std::nullopt);
+  context.Notify(doors::kEventString, "incrbyfloat", context.args[1]);
   context.reply.Bulk(digits);
   return {};
 }
@@ -376,9 +412,9 @@ void ReplyMatches(CommandContext& context, const Lcs& lcs, const LcsOptions& opt
 }
 
 Result<void> LcsCommand(CommandContext& context) {
-  CAIRN_ASSIGN_OR_RETURN(const Entry a, Entry::Load(context, context.args[1]));
-  CAIRN_ASSIGN_OR_RETURN(const Entry b, Entry::Load(context, context.args[2]));
-  if (!a.IsMissingOr(ValueType::kString) || !b.IsMissingOr(ValueType::kString)) {
+  CAIRN_ASSIGN_OR_RETURN(StringValue a, StringValue::Load(context, context.args[1]));
+  CAIRN_ASSIGN_OR_RETURN(StringValue b, StringValue::Load(context, context.args[2]));
+  if (a.wrong_type() || b.wrong_type()) {
     return context.Fail("ERR The specified keys must contain string values");
   }
   ArgParser parser(context.args, 3);
@@ -387,8 +423,8 @@ Result<void> LcsCommand(CommandContext& context) {
   if (options.index && options.length_only) {
     return context.Fail("ERR If you want both the length and indexes, please just use IDX.");
   }
-  const BytesView text_a = a.exists() ? a.payload() : BytesView();
-  const BytesView text_b = b.exists() ? b.payload() : BytesView();
+  CAIRN_ASSIGN_OR_RETURN(const BytesView text_a, a.ReadAll());
+  CAIRN_ASSIGN_OR_RETURN(const BytesView text_b, b.ReadAll());
   if (LcsTableBytes(text_a, text_b) > kMaxLcsBytes) {
     return context.Fail(
         "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
@@ -516,7 +552,7 @@ void AddStringCommands(doors::Instance& instance) {
        kPut | kFast,
        {1, 1, 1, "RW insert"},
        "2.0.0",
-       "O(N) for N bytes in the end",
+       "O(N) for N bytes written",
        "Adds to the end of a string.",
        "key:key value",
        Append},
@@ -534,7 +570,7 @@ void AddStringCommands(doors::Instance& instance) {
        kPut,
        {1, 1, 1, "RW update"},
        "2.2.0",
-       "O(N) for N bytes in the end",
+       "O(N) for N bytes written",
        "Writes over a part of a string.",
        "key:key offset:integer value",
        SetRange},
