@@ -131,7 +131,7 @@ Result<void> BitCount(CommandContext& context) {
   RangeArgument argument;
   ArgParser parser(context.args, 2);
   if (parser.HasNext()) {
-    if (parser.remaining() == 1) parser.Fail(doors::kSyntaxError);
+    if (parser.remaining() == 1 || parser.remaining() > 3) parser.Fail(doors::kSyntaxError);
     argument.first = parser.Integer();
     argument.last = parser.Integer();
     if (parser.HasNext()) argument.in_bits = ParseRangeUnit(parser);
@@ -179,6 +179,7 @@ struct BitPosArguments {
 
 void ParseBitPosRange(ArgParser& parser, BitPosArguments& arguments) {
   if (!parser.HasNext()) return;
+  if (parser.remaining() > 3) parser.Fail(doors::kSyntaxError);
   arguments.range.first = parser.Integer();
   if (!parser.HasNext()) return;
   const std::string_view end = parser.Next();

@@ -7,6 +7,8 @@ namespace cairn::data {
 void AddDataCommands(doors::Instance& instance) {
   instance.set_version_reader(ReadVersion);
   AddStringCommands(instance);
+  AddBitCommands(instance);
+  AddHyperLogLogCommands(instance);
   AddHashCommands(instance);
   AddSetCommands(instance);
   AddSetAlgebraCommands(instance);

@@ -10,6 +10,8 @@ void AddDataCommands(doors::Instance& instance);
 
 // Parts of the above, one per file.
 void AddStringCommands(doors::Instance& instance);
+void AddBitCommands(doors::Instance& instance);
+void AddHyperLogLogCommands(doors::Instance& instance);
 void AddHashCommands(doors::Instance& instance);
 void AddSetCommands(doors::Instance& instance);
 void AddSetAlgebraCommands(doors::Instance& instance);

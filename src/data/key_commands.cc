@@ -5,15 +5,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/commands.h"
+#include "data/elements.h"
 #include "data/entry.h"
 #include "data/expiry.h"
+#include "data/keys.h"
+#include "data/limits.h"
 #include "data/value_info.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
 #include "doors/connection_commands.h"
+#include "doors/limits.h"
 
 namespace cairn::data {
 namespace {
@@ -33,6 +38,7 @@ Result<void> Del(CommandContext& context) {
     CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, key));
     if (!entry.exists()) continue;
     entry.Remove();
+    context.Notify(doors::kEventGeneric, "del", key);
     ++removed;
   }
   context.reply.Integer(removed);
@@ -71,11 +77,41 @@ Result<void> RenameWith(CommandContext& context, bool only_if_free) {
   }
   if (refused || same) return {};
   source.MoveTo(target);
+  context.Notify(doors::kEventGeneric, "rename_from", context.args[1]);
+  context.Notify(doors::kEventGeneric, "rename_to", context.args[2]);
   return {};
 }
 
 Result<void> Rename(CommandContext& context) { return RenameWith(context, false); }
 Result<void> RenameNx(CommandContext& context) { return RenameWith(context, true); }
+
+// Tells of an event in any database.
+void NotifyIn(CommandContext& context, uint8_t db, std::string_view event, std::string_view key) {
+  context.pubsub.NotifyKeyEvent(context.transaction, db, doors::kEventGeneric, event, key);
+}
+
+// The elements of a value once more, under a generation of their own in database `db`: what a copy
+// of its record refers to. 0 if it has none.
+Result<uint64_t> CopyElements(store::Transaction& transaction, Elements source, uint8_t db) {
+  if (source.generation() == 0) return uint64_t{0};
+  Elements target(transaction, db, 0);
+  target.Begin();
+  CAIRN_RETURN_IF_ERROR(source.CopyTo(target));
+  return target.generation();
+}
+
+Result<void> CopyValue(const Entry& source, Entry& target) {
+  store::Transaction& transaction = source.transaction();
+  CAIRN_ASSIGN_OR_RETURN(
+      const uint64_t generation,
+      CopyElements(transaction, Elements(transaction, source.db(), source.generation()),
+                   target.db()));
+  target.Put({.type = source.type(),
+              .payload = source.payload(),
+              .expire_ms = source.expire_ms(),
+              .generation = generation});
+  return {};
+}
 
 struct CopyOptions {
   uint8_t db = 0;
@@ -116,7 +152,9 @@ Result<void> Copy(CommandContext& context) {
                          Entry::Load(context.transaction, options.db, context.args[2]));
   const bool copies = source.exists() && (options.replace || !target.exists());
   context.reply.Integer(copies ? 1 : 0);
-  if (copies) target.Put({source.type(), source.payload(), source.expire_ms()});
+  if (!copies) return {};
+  CAIRN_RETURN_IF_ERROR(CopyValue(source, target));
+  NotifyIn(context, options.db, "copy_to", context.args[2]);
   return {};
 }
 
@@ -139,8 +177,101 @@ Result<void> Move(CommandContext& context) {
   const bool moves = source.exists() && !target.exists();
   context.reply.Integer(moves ? 1 : 0);
   if (!moves) return {};
-  target.Put({source.type(), source.payload(), source.expire_ms()});
+  CAIRN_RETURN_IF_ERROR(CopyValue(source, target));
   source.Remove();
+  NotifyIn(context, context.db(), "move_from", context.args[1]);
+  NotifyIn(context, target_db, "move_to", context.args[1]);
+  return {};
+}
+
+// --- SWAPDB -------------------------------------------------------------------------------------
+
+// A key on its way to another database.
+struct MovingKey {
+  uint8_t from = 0;
+  uint8_t to = 0;
+  Bytes user_key;
+  Bytes value;  // the encoded record
+  uint64_t generation = 0;
+};
+
+Result<void> CollectKeys(store::Transaction& transaction, uint8_t from, uint8_t to,
+                         std::vector<MovingKey>& keys) {
+  return ScanRecords(transaction, RecordRange(from), [&](const RecordKey& key, const Record& row) {
+    keys.push_back({from, to, Bytes(key.user_key), EncodeRecord(row), row.generation});
+    return keys.size() <= kMaxSwappedRows;
+  });
+}
+
+Result<size_t> CountElements(store::Transaction& transaction, uint8_t db) {
+  size_t count = 0;
+  CAIRN_RETURN_IF_ERROR(transaction.Scan(ElementRange(db), {.limit = kMaxSwappedRows + 1},
+                                         [&](BytesView, BytesView) {
+                                           ++count;
+                                           return true;
+                                         }));
+  return count;
+}
+
+// The keys of both databases; nullopt if they have more rows than one transaction is to move.
+Result<std::optional<std::vector<MovingKey>>> KeysToSwap(store::Transaction& transaction, uint8_t a,
+                                                         uint8_t b) {
+  std::vector<MovingKey> keys;
+  CAIRN_RETURN_IF_ERROR(CollectKeys(transaction, a, b, keys));
+  if (keys.size() <= kMaxSwappedRows) CAIRN_RETURN_IF_ERROR(CollectKeys(transaction, b, a, keys));
+  CAIRN_ASSIGN_OR_RETURN(const size_t elements_a, CountElements(transaction, a));
+  CAIRN_ASSIGN_OR_RETURN(const size_t elements_b, CountElements(transaction, b));
+  if (keys.size() + elements_a + elements_b > kMaxSwappedRows) {
+    return std::optional<std::vector<MovingKey>>();
+  }
+  return std::optional(std::move(keys));
+}
+
+Result<void> MoveAll(store::Transaction& transaction, std::vector<MovingKey>& keys) {
+  for (MovingKey& key : keys) {
+    CAIRN_ASSIGN_OR_RETURN(
+        key.generation,
+        CopyElements(transaction, Elements(transaction, key.from, key.generation), key.to));
+    CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, key.from, key.user_key));
+    entry.Remove();
+  }
+  // After all removals: a name may be in use in both databases.
+  for (const MovingKey& key : keys) {
+    const std::optional<Record> record = DecodeRecord(key.value);
+    CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, key.to, key.user_key));
+    entry.Put({.type = record->type,
+               .payload = record->payload,
+               .expire_ms = record->expire_ms,
+               .generation = key.generation});
+  }
+  return {};
+}
+
+// A number that need not be that of a database.
+std::optional<int> ParseDatabase(std::string_view text) {
+  const std::optional<int64_t> number = doors::ParseInteger(text);
+  if (!number || *number != static_cast<int>(*number)) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+bool IsDatabase(int number) { return number >= 0 && number < doors::kDatabases; }
+
+// Rows are moved one by one: databases are part of their keys.
+Result<void> SwapDb(CommandContext& context) {
+  const std::optional<int> a = ParseDatabase(context.args[1]);
+  if (!a) return context.Fail("ERR invalid first DB index");
+  const std::optional<int> b = ParseDatabase(context.args[2]);
+  if (!b) return context.Fail("ERR invalid second DB index");
+  if (!IsDatabase(*a) || !IsDatabase(*b)) return context.Fail("ERR DB index is out of range");
+  if (*a != *b) {
+    CAIRN_ASSIGN_OR_RETURN(auto keys, KeysToSwap(context.transaction, static_cast<uint8_t>(*a), static_cast<uint8_t>(*b)));
+    if (!keys) {
+      return context.Fail(
+          fmt::format("ERR SWAPDB moves at most {} keys and elements", kMaxSwappedRows));
+    }
+    CAIRN_RETURN_IF_ERROR(MoveAll(context.transaction, *keys));
+  }
+  context.reply.Ok();
   return {};
 }
 
@@ -198,7 +329,9 @@ Result<void> Expire(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
   const bool applies = entry.exists() && condition.Holds(entry.expire_ms(), *deadline);
   context.reply.Integer(applies ? 1 : 0);
-  if (applies) entry.SetExpiry(*deadline);
+  if (!applies) return {};
+  entry.SetExpiry(*deadline);
+  context.Notify(doors::kEventGeneric, entry.exists() ? "expire" : "del", context.args[1]);
   return {};
 }
 
@@ -219,7 +352,9 @@ Result<void> Persist(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
   const bool applies = entry.exists() && entry.expire_ms();
   context.reply.Integer(applies ? 1 : 0);
-  if (applies) entry.SetExpiry(std::nullopt);
+  if (!applies) return {};
+  entry.SetExpiry(std::nullopt);
+  context.Notify(doors::kEventGeneric, "persist", context.args[1]);
   return {};
 }
 
@@ -392,6 +527,19 @@ void AddKeyCommands(doors::Instance& instance) {
                                     .tips = row.tips,
                                     .run = row.run});
   }
+  instance.commands().Add(
+      Command{.name = "swapdb",
+              .arity = 3,
+              .flags = kWrite | kFast,
+              .categories = doors::kCategoryKeyspace | doors::kCategoryDangerous,
+              .scopes = doors::ScopeRule::kEverything,
+              .long_running = true,
+              .group = "server",
+              .since = "4.0.0",
+              .complexity = "O(N) for N keys and elements of both databases",
+              .summary = "Exchanges the keys of two databases.",
+              .syntax = "index1:integer index2:integer",
+              .run = SwapDb});
   instance.commands().Add(
       doors::HelpRow("object|help", doors::kCategoryKeyspace, "generic", "6.2.0"));
 }

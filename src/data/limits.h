@@ -11,6 +11,12 @@ inline constexpr size_t kMaxStringBytes = 512UL * 1024 * 1024;
 // Memory that one LCS may take for its table.
 inline constexpr size_t kMaxLcsBytes = 512UL * 1024 * 1024;
 
+// Keys and elements that SWAPDB moves, all in one transaction.
+inline constexpr size_t kMaxSwappedRows = 1'000'000;
+
+// Keys and elements up to which FLUSHDB deletes them one by one, not as a range.
+inline constexpr size_t kMaxRowsFlushedSingly = 10'000;
+
 // SCAN positions that are remembered between calls, over all clients.
 inline constexpr size_t kMaxScanCursors = 16'384;
 inline constexpr size_t kMaxScanCursorBytes = 64UL * 1024 * 1024;
