@@ -8,6 +8,8 @@ void AddDataCommands(doors::Instance& instance) {
   instance.set_version_reader(ReadVersion);
   AddStringCommands(instance);
   AddKeyCommands(instance);
+  AddListCommands(instance);
+  AddListBlockingCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
 }

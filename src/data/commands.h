@@ -11,6 +11,8 @@ void AddDataCommands(doors::Instance& instance);
 // Parts of the above, one per file.
 void AddStringCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
+void AddListCommands(doors::Instance& instance);
+void AddListBlockingCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
 
