@@ -15,6 +15,8 @@ void AddDataCommands(doors::Instance& instance) {
   AddBitCommands(instance);
   AddHyperLogLogCommands(instance);
   AddKeyCommands(instance);
+  AddListCommands(instance);
+  AddListBlockingCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
 }

@@ -18,6 +18,8 @@ void AddSetAlgebraCommands(doors::Instance& instance);
 void AddBitCommands(doors::Instance& instance);
 void AddHyperLogLogCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
+void AddListCommands(doors::Instance& instance);
+void AddListBlockingCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
 
