@@ -10,6 +10,9 @@ void AddDataCommands(doors::Instance& instance) {
   AddKeyCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
+  AddJsonDocumentCommands(instance);
+  AddJsonValueCommands(instance);
+  AddJsonArrayCommands(instance);
 }
 
 }  // namespace cairn::data

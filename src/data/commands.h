@@ -13,5 +13,8 @@ void AddStringCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
+void AddJsonDocumentCommands(doors::Instance& instance);
+void AddJsonValueCommands(doors::Instance& instance);
+void AddJsonArrayCommands(doors::Instance& instance);
 
 }  // namespace cairn::data
