@@ -19,6 +19,9 @@ void AddDataCommands(doors::Instance& instance) {
   AddListBlockingCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
+  AddJsonDocumentCommands(instance);
+  AddJsonValueCommands(instance);
+  AddJsonArrayCommands(instance);
 }
 
 }  // namespace cairn::data

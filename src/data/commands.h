@@ -22,5 +22,8 @@ void AddListCommands(doors::Instance& instance);
 void AddListBlockingCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
+void AddJsonDocumentCommands(doors::Instance& instance);
+void AddJsonValueCommands(doors::Instance& instance);
+void AddJsonArrayCommands(doors::Instance& instance);
 
 }  // namespace cairn::data

@@ -27,5 +27,15 @@ inline constexpr uint64_t kMembersScannedAtOnce = 128;
 
 // The most members that SRANDMEMBER and its like return when they may return one again.
 inline constexpr uint64_t kMaxRandomPicks = 1'048'576;
+// JSON: containers in containers, bytes of one text that is read or written, bytes of one path,
+// brackets in the filters of a path, and what evaluating one path may visit and find.
+inline constexpr size_t kMaxJsonDepth = 128;
+inline constexpr size_t kMaxJsonTextBytes = 256UL * 1024 * 1024;
+inline constexpr size_t kMaxJsonPathBytes = 64UL * 1024;
+inline constexpr size_t kMaxJsonFilterDepth = 32;
+inline constexpr size_t kMaxJsonPathSteps = 10'000'000;
+inline constexpr size_t kMaxJsonMatches = 1'000'000;
+// A JSON array or object whose encoding is larger than this is stored by member.
+inline constexpr size_t kMaxInlineJsonBytes = 1024;
 
 }  // namespace cairn::data
