@@ -13,6 +13,8 @@ void AddDataCommands(doors::Instance& instance) {
   AddSetCommands(instance);
   AddSetAlgebraCommands(instance);
   AddKeyCommands(instance);
+  AddListCommands(instance);
+  AddListBlockingCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
 }

@@ -16,6 +16,8 @@ void AddHashCommands(doors::Instance& instance);
 void AddSetCommands(doors::Instance& instance);
 void AddSetAlgebraCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
+void AddListCommands(doors::Instance& instance);
+void AddListBlockingCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
 
