@@ -205,11 +205,11 @@ Result<void> CollectKeys(store::Transaction& transaction, uint8_t from, uint8_t 
 
 Result<size_t> CountElements(store::Transaction& transaction, uint8_t db) {
   size_t count = 0;
-  CAIRN_RETURN_IF_ERROR(transaction.Scan(ElementRange(db), {.limit = kMaxSwappedRows + 1},
-                                         [&](BytesView, BytesView) {
-                                           ++count;
-                                           return true;
-                                         }));
+  CAIRN_RETURN_IF_ERROR(
+      transaction.Scan(ElementRange(db), {.limit = kMaxSwappedRows + 1}, [&](BytesView, BytesView) {
+        ++count;
+        return true;
+      }));
   return count;
 }
 
@@ -264,7 +264,8 @@ Result<void> SwapDb(CommandContext& context) {
   if (!b) return context.Fail("ERR invalid second DB index");
   if (!IsDatabase(*a) || !IsDatabase(*b)) return context.Fail("ERR DB index is out of range");
   if (*a != *b) {
-    CAIRN_ASSIGN_OR_RETURN(auto keys, KeysToSwap(context.transaction, static_cast<uint8_t>(*a), static_cast<uint8_t>(*b)));
+    CAIRN_ASSIGN_OR_RETURN(auto keys, KeysToSwap(context.transaction, static_cast<uint8_t>(*a),
+                                                 static_cast<uint8_t>(*b)));
     if (!keys) {
       return context.Fail(
           fmt::format("ERR SWAPDB moves at most {} keys and elements", kMaxSwappedRows));
@@ -363,7 +364,8 @@ Result<void> Persist(CommandContext& context) {
 Result<void> ObjectEncoding(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
   if (entry.exists()) {
-    context.reply.Bulk(EncodingName(entry.type(), entry.payload()));
+    CAIRN_ASSIGN_OR_RETURN(const std::string_view name, EncodingName(entry));
+    context.reply.Bulk(name);
   } else {
     context.reply.Null();
   }

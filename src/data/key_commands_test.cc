@@ -78,6 +78,95 @@ TEST_F(KeyCommandsTest, MoveBetweenDatabases) {
   )");
 }
 
+TEST_F(KeyCommandsTest, ValuesWithElementsAreCopiedAndMoved) {
+  const std::string large(10'000, 'x');
+  server_.Run({"SET", "s", large});
+  server_.Play(R"(
+    HSET h a 1 b 2
+    EXPIRE h 100
+    COPY h copy               => (integer) 1
+    HSET copy a 9             => (integer) 0
+    HGET h a                  => "1"
+    HGET copy b               => "2"
+    TTL copy                  => (integer) 100
+    COPY s copy REPLACE       => (integer) 1
+    APPEND copy y             => (integer) 10001
+    STRLEN s                  => (integer) 10000
+    COPY s s DB 1             => (integer) 1
+    MOVE h 1                  => (integer) 1
+    EXISTS h                  => (integer) 0
+  )");
+  server_.FireTimers();
+  server_.Play(R"(
+    SELECT 1
+    HGET h b                  => "2"
+    HLEN h                    => (integer) 2
+    STRLEN s                  => (integer) 10000
+    DBSIZE                    => (integer) 2
+  )");
+  auto client = server_.Connect();
+  EXPECT_EQ(client.RunValue({"GET", "s"}).text, large);
+  EXPECT_EQ(client.RunValue({"GET", "copy"}).text, large + "y");
+}
+
+TEST_F(KeyCommandsTest, DatabasesAreSwapped) {
+  server_.Run({"SET", "big", std::string(10'000, 'x')});
+  server_.Play(R"(
+    SET both zero EX 100
+    HSET h a 1
+    SET gone x PX 10
+    SELECT 1
+    SET both one
+    SET only 1
+  )");
+  server_.clock().AdvanceMillis(10);
+  server_.Play("SWAPDB 0 1 => OK");
+  server_.CheckConsistency();
+  server_.FireTimers();
+  server_.Play(R"(
+    KEYS *                    => ["both", "only"]
+    DBSIZE                    => (integer) 2
+    GET both                  => "one"
+    TTL both                  => (integer) -1
+    SELECT 1
+    KEYS *                    => ["big", "both", "h"]
+    GET both                  => "zero"
+    TTL both                  => (integer) 100
+    HGET h a                  => "1"
+    STRLEN big                => (integer) 10000
+    SWAPDB 1 1                => OK
+    DBSIZE                    => (integer) 3
+    SWAPDB x 1                => (error) ERR invalid first DB index
+    SWAPDB 0 x                => (error) ERR invalid second DB index
+    SWAPDB 99999999999 0      => (error) ERR invalid first DB index
+    SWAPDB 0 16               => (error) ERR DB index is out of range
+    SWAPDB -1 0               => (error) ERR DB index is out of range
+  )");
+}
+
+TEST_F(KeyCommandsTest, WatchedKeysNoticeASwap) {
+  for (const char* database : {"0", "1"}) {
+    auto watcher = server_.Connect();
+    server_.Play("FLUSHALL");
+    server_.Play(std::string("SELECT ") + database + "\nSET k v");
+    DataServer::Play(watcher, R"(
+      WATCH k                 => OK
+      SWAPDB 0 1              => OK
+      MULTI                   => OK
+      PING                    => QUEUED
+      EXEC                    => (nil)
+    )");
+  }
+  auto watcher = server_.Connect();
+  DataServer::Play(watcher, R"(
+    WATCH nosuch              => OK
+    SWAPDB 0 1                => OK
+    MULTI                     => OK
+    PING                      => QUEUED
+    EXEC                      => [PONG]
+  )");
+}
+
 TEST_F(KeyCommandsTest, ExpiryConditions) {
   server_.Play(R"(
     SET k v
@@ -127,6 +216,39 @@ TEST_F(KeyCommandsTest, ObjectTellsWhatRedisWould) {
     OBJECT IDLETIME s         => (integer) 0
     OBJECT FREQ nosuch        => (nil)
   )");
+}
+
+TEST_F(KeyCommandsTest, ObjectTellsWhatRedisWouldOfCollections) {
+  const std::string wide(65, 'w');
+  server_.Run({"SET", "segmented", std::string(9000, '1')});
+  server_.Run({"HSET", "wide", "f", wide});
+  for (int i = 0; i < 129; ++i) server_.Run({"HSET", "many", std::to_string(i), "v"});
+  for (int i = 0; i < 513; ++i) server_.Run({"SADD", "ints", std::to_string(i)});
+  server_.Play(R"(
+    HSET h f v
+    SADD s 1 2
+    SADD words a
+    OBJECT ENCODING segmented => "raw"
+    OBJECT ENCODING h         => "listpack"
+    OBJECT ENCODING wide      => "hashtable"
+    OBJECT ENCODING many      => "hashtable"
+    OBJECT ENCODING s         => "intset"
+    OBJECT ENCODING words     => "hashtable"
+    OBJECT ENCODING ints      => "hashtable"
+  )");
+}
+
+TEST_F(KeyCommandsTest, MemoryUsageCountsElements) {
+  server_.Run({"SET", "large", std::string(100'000, 'x')});
+  for (int i = 100; i < 200; ++i) server_.Run({"HSET", "h", std::to_string(i), "value"});
+  const auto usage = [&](const char* key, const char* samples) {
+    return server_.Connect().RunValue({"MEMORY", "USAGE", key, "SAMPLES", samples}).integer;
+  };
+  EXPECT_GT(usage("large", "5"), 100'000);
+  EXPECT_LT(usage("large", "0"), 102'000);
+  // Elements of equal size: a few tell as much as all.
+  EXPECT_EQ(usage("h", "3"), usage("h", "0"));
+  EXPECT_GT(usage("h", "1"), 100 * 8);
 }
 
 // --- Time ---------------------------------------------------------------------------------------

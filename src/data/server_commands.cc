@@ -11,6 +11,7 @@
 #include "data/entry.h"
 #include "data/info.h"
 #include "data/limits.h"
+#include "data/value_info.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
 #include "doors/connection_commands.h"
@@ -139,18 +140,21 @@ void LatencyDoctor(ConnectionContext& context) {
 // --- MEMORY -------------------------------------------------------------------------------------
 
 Result<void> MemoryUsage(CommandContext& context) {
+  int64_t samples = 5;
   ArgParser parser(context.args, 3);
   while (parser.HasNext()) {
     if (parser.remaining() < 2 || !parser.Keyword("SAMPLES")) {
       parser.Fail(doors::kSyntaxError);
       break;
     }
-    if (parser.Integer() < 0) parser.Fail(doors::kSyntaxError);
+    samples = parser.Integer();
+    if (samples < 0) parser.Fail(doors::kSyntaxError);
   }
   if (!parser.Finish()) return context.Fail(parser.error());
   CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
   if (entry.exists()) {
-    context.reply.Integer(static_cast<int64_t>(entry.stored_bytes()));
+    CAIRN_ASSIGN_OR_RETURN(const size_t bytes, StoredBytes(entry, static_cast<size_t>(samples)));
+    context.reply.Integer(static_cast<int64_t>(bytes));
   } else {
     context.reply.Null();
   }
@@ -334,7 +338,7 @@ void AddContainers(Instance& instance) {
                            .keys = {{2, 2, 1, "RO"}},
                            .group = "server",
                            .since = "4.0.0",
-                           .complexity = "O(1)",
+                           .complexity = "O(N) for N samples",
                            .summary = "Tells how many bytes a key and its value take.",
                            .syntax = "key:key [SAMPLES count:integer]",
                            .run = MemoryUsage});

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
-#include "base/bytes.h"
+#include "base/result.h"
+#include "data/entry.h"
 #include "data/keys.h"
 
 namespace cairn::data {
@@ -10,8 +12,12 @@ namespace cairn::data {
 // What TYPE and SCAN's TYPE call it.
 std::string_view TypeName(ValueType type);
 
-// How Redis would encode a value of this content: clients use it to guess at sizes. Cairn has no
-// such encodings.
-std::string_view EncodingName(ValueType type, BytesView payload);
+// How Redis would encode a value of this content, of a key that exists: clients use it to guess at
+// sizes. Cairn has no such encodings. What Redis would do because of a value's past it cannot tell.
+Result<std::string_view> EncodingName(const Entry& entry);
+
+// How many bytes a key that exists takes with its elements, as far as `samples` of them tell; all
+// of them are looked at for 0.
+Result<size_t> StoredBytes(const Entry& entry, size_t samples);
 
 }  // namespace cairn::data
