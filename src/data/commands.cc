@@ -10,6 +10,8 @@ void AddDataCommands(doors::Instance& instance) {
   AddKeyCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
+  AddScriptCommands(instance);
+  AddFunctionCommands(instance);
 }
 
 }  // namespace cairn::data

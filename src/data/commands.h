@@ -13,5 +13,7 @@ void AddStringCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
+void AddScriptCommands(doors::Instance& instance);    // EVAL, SCRIPT
+void AddFunctionCommands(doors::Instance& instance);  // FCALL, FUNCTION
 
 }  // namespace cairn::data

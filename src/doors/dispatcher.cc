@@ -103,6 +103,7 @@ Dispatcher::Dispatcher(Instance& instance, net::Loop& loop)
 Dispatcher::~Dispatcher() {
   *self_ = nullptr;
   instance_.Leave(*this);
+  instance_.busy().EndAll();
   while (const uint64_t running = on_pool_->load()) on_pool_->wait(running);
 }
 
@@ -148,6 +149,8 @@ const Command* Dispatcher::Admit(Session& session, Args args) {
     Reject(session, command, "NOAUTH Authentication required.");
   } else if (session.multi.open && command->Has(kNoMulti)) {
     Reject(session, command, "ERR Command not allowed inside a transaction");
+  } else if (const auto busy = instance_.busy().Refusal(); busy && !command->Has(kAllowBusy)) {
+    Reject(session, command, *busy);
   } else {
     return command;
   }
@@ -192,7 +195,8 @@ void Dispatcher::Queue(Session& session, const Command& command, Args args) {
 void Dispatcher::Run(Session& session, const Command& command, Args args) {
   if (command.run) {
     if (!command.long_running) return RunInGroup(session, command, args);
-    return Defer(session, std::make_unique<CommandWork>(command, args, session.caller(), instance_));
+    return Defer(session,
+                 std::make_unique<CommandWork>(command, args, session.caller(), instance_));
   }
   std::string& out = session.connection().out();
   const size_t start = out.size();
@@ -229,13 +233,9 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   HeldScopes held{.exclusive = scopes_.exclusive()};
   const auto body = [&](store::Transaction& transaction) -> Result<void> {
     out.resize(start);
-    CommandContext context{transaction,
-                           command,
-                           args,
-                           caller,
-                           net::RespWriter(out, caller.protocol),
-                           instance_.pubsub(),
-                           held};
+    CommandContext context{
+        transaction,        command, args, caller, net::RespWriter(out, caller.protocol),
+        instance_.pubsub(), held};
     Result<void> result = command.run(context);
     failed = context.failed;
     return result;
@@ -381,6 +381,7 @@ void Dispatcher::SubmitDeferred() {
 
 void Dispatcher::RunOnPool(Deferred& deferred) {
   Work& work = *deferred.work;
+  work.held.may_take_long = true;
   const auto body = [&](store::Transaction& transaction) { return work.Run(transaction); };
   do {
     deferred.result = work.access == store::Access::kRead ? store_.RunRead(work.scopes, body)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
+#include "doors/busy.h"
 #include "doors/clients.h"
 #include "doors/command_table.h"
 #include "doors/pubsub.h"
@@ -66,6 +67,7 @@ class Instance {
   SlowLog& slow_log() { return slow_log_; }
   Clients& clients() { return clients_; }
   PubSub& pubsub() { return pubsub_; }
+  Busy& busy() { return busy_; }
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -117,6 +119,7 @@ class Instance {
   Clients clients_;
   PubSub pubsub_;
   ClientPause pause_;
+  Busy busy_;
   net::RespServer* server_ = nullptr;
   VersionReader version_reader_;
   std::function<void()> shutdown_;
