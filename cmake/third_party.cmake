@@ -53,11 +53,15 @@ if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan|Debug|Lint)$")
   find_library(CAIRN_LIB_hiredis hiredis REQUIRED)
   set(CAIRN_LINKS_tests_clients ${CAIRN_LIB_hiredis})
 endif()
+# Lua for scripts, statically.
+cairn_static_library(luajit-5.1)
+target_link_libraries(third_luajit-5.1 INTERFACE m ${CMAKE_DL_LIBS})
 
 # What each folder under src links besides the folders below it.
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
 set(CAIRN_LINKS_store third_rocksdb)
 set(CAIRN_LINKS_net third_asio)
 set(CAIRN_LINKS_doors third_prometheus)
+set(CAIRN_LINKS_data third_luajit-5.1)
 set(CAIRN_LINKS_admin third_prometheus)
 set(CAIRN_LINKS_app CLI11::CLI11 tomlplusplus::tomlplusplus third_prometheus cairn_version)

@@ -22,6 +22,8 @@ void AddDataCommands(doors::Instance& instance) {
   AddJsonDocumentCommands(instance);
   AddJsonValueCommands(instance);
   AddJsonArrayCommands(instance);
+  AddScriptCommands(instance);
+  AddFunctionCommands(instance);
 }
 
 }  // namespace cairn::data

@@ -25,5 +25,7 @@ void AddServerCommands(doors::Instance& instance);
 void AddJsonDocumentCommands(doors::Instance& instance);
 void AddJsonValueCommands(doors::Instance& instance);
 void AddJsonArrayCommands(doors::Instance& instance);
+void AddScriptCommands(doors::Instance& instance);    // EVAL, SCRIPT
+void AddFunctionCommands(doors::Instance& instance);  // FCALL, FUNCTION
 
 }  // namespace cairn::data

@@ -125,6 +125,7 @@ struct Blocking {
 struct HeldScopes {
   bool exclusive = false;        // everything is held
   bool wants_exclusive = false;  // a handler cannot do with less: to be run again
+  bool may_take_long = false;    // no event loop waits for the handler
 };
 
 // What a handler inside a transaction is given. It may run more than once, on any thread: it

@@ -144,6 +144,7 @@ Dispatcher::~Dispatcher() {
   *self_ = nullptr;
   instance_.Leave(*this);
   instance_.pubsub().Leave(audience_);
+  instance_.busy().EndAll();
   while (const uint64_t running = on_pool_->load()) on_pool_->wait(running);
 }
 
@@ -194,6 +195,8 @@ const Command* Dispatcher::Admit(Session& session, Args args) {
            fmt::format("ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / "
                        "QUIT / RESET are allowed in this context",
                        command->name));
+  } else if (const auto busy = instance_.busy().Refusal(); busy && !command->Has(kAllowBusy)) {
+    Reject(session, command, *busy);
   } else {
     return command;
   }
@@ -455,6 +458,7 @@ void Dispatcher::SubmitDeferred() {
 
 void Dispatcher::RunOnPool(Deferred& deferred) {
   Work& work = *deferred.work;
+  work.held.may_take_long = true;
   const auto body = [&](store::Transaction& transaction) { return work.Run(transaction); };
   do {
     deferred.result = work.access == store::Access::kRead ? store_.RunRead(work.scopes, body)

@@ -146,6 +146,18 @@ void Instance::AddSettings() {
                    slow_log_.set_threshold_us(us);
                    return {};
                  }});
+  // One setting under its present and its former name.
+  for (const char* name : {"busy-reply-threshold", "lua-time-limit"}) {
+    settings_.Add({.name = name,
+                   .get = [this] { return fmt::to_string(busy_.threshold_ms()); },
+                   .set = [this](std::string_view value) -> Result<void> {
+                     CAIRN_ASSIGN_OR_RETURN(
+                         const int64_t ms,
+                         ParseWithin(value, 0, std::numeric_limits<int64_t>::max() / 1'000'000));
+                     busy_.set_threshold_ms(ms);
+                     return {};
+                   }});
+  }
   settings_.Add({.name = "slowlog-max-len",
                  .get = [this] { return fmt::to_string(slow_log_.max_length()); },
                  .set = [this](std::string_view value) -> Result<void> {

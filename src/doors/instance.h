@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
+#include "doors/busy.h"
 #include "doors/clients.h"
 #include "doors/command_table.h"
 #include "doors/pubsub.h"
@@ -74,6 +75,7 @@ class Instance {
   Clients& clients() { return clients_; }
   PubSub& pubsub() { return pubsub_; }
   Waiters& waiters() { return waiters_; }
+  Busy& busy() { return busy_; }
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -131,6 +133,7 @@ class Instance {
   PubSub pubsub_;
   Waiters waiters_;
   ClientPause pause_;
+  Busy busy_;
   net::RespServer* server_ = nullptr;
   VersionReader version_reader_;
   std::function<void()> shutdown_;

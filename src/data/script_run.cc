@@ -1,0 +1,123 @@
+#include "data/script_run.h"
+
+#include <fmt/format.h>
+
+#include "data/limits.h"
+#include "doors/arg_parser.h"
+
+namespace cairn::data {
+namespace {
+
+using doors::Refusal;
+
+std::string_view RefusalText(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kUnknown:
+      return "ERR Unknown Redis command called from script";
+    case Refusal::kArity:
+      return "ERR Wrong number of args calling Redis command from script";
+    case Refusal::kNotAllowed:
+      return "ERR This Redis command is not allowed from script";
+    case Refusal::kReadOnly:
+      return "ERR Write commands are not allowed from read-only scripts.";
+    case Refusal::kNone:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+ScriptRun::ScriptRun(doors::Instance& instance, doors::CommandContext& context, Options options)
+    : instance_(instance),
+      context_(context),
+      options_(options),
+      calls_(instance, context, {.read_only = options.read_only}) {
+  if (context.held.may_take_long) {
+    busy_.emplace(instance.busy(), options.kind, options.name, context.args,
+                  instance.clock().MonotonicNs());
+  }
+}
+
+// On a loop time is counted in steps, so that the same script always takes the same way.
+bool ScriptRun::StillOnTime() {
+  if (busy_ || ++steps_ <= kMaxScriptStepsOnLoop) return true;
+  error_ = Error{ErrorCode::kWouldBlock, "a script takes too long for an event loop"};
+  return false;
+}
+
+bool ScriptRun::Call(std::span<const std::string_view> args, int protocol, std::string& reply) {
+  if (!StillOnTime()) return false;
+  const Result<Refusal> refusal = calls_.Run(args, protocol, reply);
+  if (!refusal.ok()) {
+    error_ = refusal.error();
+    return false;
+  }
+  if (*refusal != Refusal::kNone) net::RespWriter(reply, protocol).Error(RefusalText(*refusal));
+  if (busy_ && calls_.written()) busy_->SetWritten();
+  return true;
+}
+
+bool ScriptRun::Step() {
+  if (!busy_) return StillOnTime();
+  busy_->Check(instance_.clock().MonotonicNs());
+  if (busy_->must_end()) {
+    error_ = Error{ErrorCode::kUnavailable, "the server stops"};
+    return false;
+  }
+  return !busy_->killed();
+}
+
+bool ScriptRun::HasCommand(std::span<const std::string_view> args) {
+  const doors::CommandTable::Lookup found = instance_.commands().Find(args);
+  return found.command != nullptr && !found.unknown_subcommand &&
+         found.command->AcceptsArity(args.size());
+}
+
+void ScriptRun::Log(int level, std::string_view text) {
+  LogFromScript(instance_.log(), level, text);
+}
+
+Result<void> ScriptRun::Finish(ScriptEnd end, const LuaState& state) {
+  if (end == ScriptEnd::kReplied) return {};
+  context_.failed = true;
+  if (end == ScriptEnd::kFailed) return {};
+  if (error_) return *error_;
+  context_.reply.Error(
+      fmt::format("ERR Script killed by user with SCRIPT KILL... script: {}, on {}.", options_.name,
+                  state.stopped_at()));
+  return {};
+}
+
+void LogFromScript(const Log& log, int level, std::string_view text) {
+  if (level <= 1) {
+    log.Debug(text);
+  } else if (level == 2) {
+    log.Info(text);
+  } else {
+    log.Warn(text);
+  }
+}
+
+Result<ScriptArguments> ParseScriptArguments(doors::Args args, std::string_view bad_number) {
+  const std::optional<int64_t> count = doors::ParseInteger(args[2]);
+  if (!count) return Error{ErrorCode::kInvalid, std::string(bad_number)};
+  const doors::Args rest = args.subspan(3);
+  if (*count > static_cast<int64_t>(rest.size())) {
+    return Error{ErrorCode::kInvalid, "ERR Number of keys can't be greater than number of args"};
+  }
+  if (*count < 0) return Error{ErrorCode::kInvalid, "ERR Number of keys can't be negative"};
+  const auto keys = static_cast<size_t>(*count);
+  return ScriptArguments{rest.first(keys), rest.subspan(keys)};
+}
+
+std::vector<size_t> FindScriptKeys(doors::Args args) {
+  if (args.size() < 3) return {};
+  const Result<ScriptArguments> parsed = ParseScriptArguments(args, "");
+  std::vector<size_t> places;
+  if (!parsed.ok()) return places;
+  for (size_t i = 0; i < parsed->keys.size(); ++i) places.push_back(3 + i);
+  return places;
+}
+
+}  // namespace cairn::data

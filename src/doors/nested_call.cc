@@ -1,0 +1,86 @@
+#include "doors/nested_call.h"
+
+#include <algorithm>
+
+#include "doors/arg_parser.h"
+#include "doors/instance.h"
+
+namespace cairn::doors {
+namespace {
+
+// Rows of the connection that also make sense without one.
+bool IsAnsweredHere(const Command& command) {
+  return command.name == "select" || command.name == "ping" || command.name == "echo" ||
+         command.name == "time";
+}
+
+}  // namespace
+
+NestedCalls::NestedCalls(Instance& instance, CommandContext& outer, NestedOptions options)
+    : instance_(instance), outer_(outer), options_(options), db_(outer.db()) {
+  AddScopes(outer.command, outer.args, db_, scopes_, scratch_);
+  declared_ = scopes_.hashes();
+  std::ranges::sort(declared_);
+}
+
+Refusal NestedCalls::Check(Args args, const Command*& command) const {
+  const CommandTable::Lookup found = instance_.commands().Find(args);
+  command = found.command;
+  if (command == nullptr || found.unknown_subcommand) return Refusal::kUnknown;
+  if (!command->AcceptsArity(args.size())) return Refusal::kArity;
+  if (command->Has(kNoScript)) return Refusal::kNotAllowed;
+  if (!command->run && !IsAnsweredHere(*command)) return Refusal::kNotAllowed;
+  if (options_.read_only && command->Has(kWrite)) return Refusal::kReadOnly;
+  return Refusal::kNone;
+}
+
+bool NestedCalls::IsCovered(const Command& command, Args args) {
+  if (outer_.held.exclusive) return true;
+  scopes_.Clear();
+  AddScopes(command, args, db_, scopes_, scratch_);
+  if (scopes_.exclusive()) return false;
+  return std::ranges::all_of(
+      scopes_.hashes(), [&](uint64_t hash) { return std::ranges::binary_search(declared_, hash); });
+}
+
+Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
+  const Command* command = nullptr;
+  const Refusal refusal = Check(args, command);
+  if (refusal != Refusal::kNone) return refusal;
+  const net::RespWriter writer(reply, protocol);
+  if (!command->run) {
+    RunHere(*command, args, writer);
+    return Refusal::kNone;
+  }
+  if (!IsCovered(*command, args)) return outer_.RequireExclusive();
+  const Caller caller{
+      .db = db_, .protocol = protocol, .connection_id = outer_.caller.connection_id};
+  CommandContext context{outer_.transaction, *command,   args, caller, writer,
+                         outer_.pubsub,      outer_.held};
+  CAIRN_RETURN_IF_ERROR(command->run(context));
+  if (command->Has(kWrite) && !context.failed) written_ = true;
+  return Refusal::kNone;
+}
+
+void NestedCalls::RunHere(const Command& command, Args args, net::RespWriter reply) {
+  if (command.name == "select") {
+    ArgParser parser(args);
+    const uint8_t db = parser.Database();
+    if (!parser.Finish()) return reply.Error(parser.error());
+    db_ = db;
+    reply.Ok();
+  } else if (command.name == "time") {
+    const int64_t us = outer_.now().us;
+    reply.ArrayHeader(2);
+    reply.BulkInteger(us / 1'000'000);
+    reply.BulkInteger(us % 1'000'000);
+  } else if (args.size() == 2) {
+    reply.Bulk(args[1]);
+  } else if (args.size() == 1) {
+    reply.Simple("PONG");
+  } else {
+    reply.Error(WrongArity(command.name));
+  }
+}
+
+}  // namespace cairn::doors
