@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
+#include "doors/acl.h"
 #include "doors/clients.h"
 #include "doors/command_table.h"
 #include "doors/pubsub.h"
@@ -39,6 +39,7 @@ inline constexpr std::string_view kRedisVersion = "7.0.15";
 //
 //   Instance instance(options, store, clock, random, log);
 //   AddConnectionCommands(instance);                        and each layer's own
+//   instance.Load();
 //   net::RespServer server(…, instance.HandlerFactory(), …);
 //   instance.Attach(server);
 //   server.Listen(address);
@@ -53,6 +54,9 @@ class Instance {
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
+  // Reads what the store keeps about the server itself: the users. The tables are complete.
+  Result<void> Load();
+
   // One dispatcher per loop. The table must be complete when the first is made.
   net::RespHandlerFactory HandlerFactory();
   void Attach(net::RespServer& server) { server_ = &server; }
@@ -66,6 +70,7 @@ class Instance {
   SlowLog& slow_log() { return slow_log_; }
   Clients& clients() { return clients_; }
   PubSub& pubsub() { return pubsub_; }
+  Acl& acl() { return acl_; }
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -73,15 +78,19 @@ class Instance {
   // 40 hexadecimal digits that no other run of the server has.
   const std::string& run_id() const { return run_id_; }
 
+  // The password of the user "default", as long as it was set here and not by ACL SETUSER.
   std::string password() const;
   void set_password(std::string_view password);
-  bool needs_password() const { return needs_password_.load(std::memory_order_relaxed); }
-  // Takes the same time whatever the difference.
+  bool needs_password() const { return acl_.auth_required(); }
+  // Whether the user "default" takes it. Takes the same time whatever the difference.
   bool PasswordMatches(std::string_view password) const;
 
   const ClientPause& pause() const { return pause_; }
   void Pause(Timestamp until, ClientPause::Mode mode);
   void Unpause();
+
+  // Calls `function` once on each loop, from any thread.
+  void PostToAll(const std::function<void(Dispatcher&)>& function);
 
   CallTotals Totals(const Command& command) const;
   void ResetStatistics();
@@ -112,6 +121,7 @@ class Instance {
   const Timestamp started_;
   const std::string run_id_;
   CommandTable commands_;
+  Acl acl_;
   Settings settings_;
   SlowLog slow_log_;
   Clients clients_;
@@ -123,7 +133,6 @@ class Instance {
 
   mutable std::mutex password_mutex_;
   std::string password_;
-  std::atomic<bool> needs_password_;
 
   mutable std::mutex dispatchers_mutex_;
   std::vector<Dispatcher*> dispatchers_;
