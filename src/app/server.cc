@@ -92,6 +92,7 @@ class Server::Impl {
 
   Result<void> Start() {
     CAIRN_ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsContext> tls, LoadTls(config_));
+    CAIRN_RETURN_IF_ERROR(instance_.Load());
     loops_.Start();
     timers_.Start();
     latency_ = std::make_unique<admin::LoopLatency>(loops_, clock_);

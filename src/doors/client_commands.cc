@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -107,18 +108,20 @@ struct KillFilter {
   std::optional<std::string_view> address;
   std::optional<std::string_view> local_address;
   std::optional<ClientType> type;
+  std::shared_ptr<const AclUser> user;
   bool skip_me = true;
 
   bool Matches(const Session& session, const Session& me) const {
     if (skip_me && &session == &me) return false;
     const net::RespConnection& connection = session.connection();
-    return (!type || *type == TypeOf(session)) && (!id || *id == session.id()) &&
+    return (user == nullptr || user == session.shared_user()) &&
+           (!type || *type == TypeOf(session)) && (!id || *id == session.id()) &&
            (!address || *address == connection.peer()) &&
            (!local_address || *local_address == connection.local());
   }
 };
 
-KillFilter ParseKillFilter(ArgParser& parser) {
+KillFilter ParseKillFilter(ArgParser& parser, const Acl& acl) {
   KillFilter filter;
   while (parser.HasNext()) {
     const std::string_view option = parser.Next();
@@ -136,7 +139,10 @@ KillFilter ParseKillFilter(ArgParser& parser) {
     } else if (EqualsIgnoreCase(option, "LADDR")) {
       filter.local_address = value;
     } else if (EqualsIgnoreCase(option, "USER")) {
-      if (value != "default") parser.Fail(fmt::format("ERR No such user '{}'", Quotable(value)));
+      filter.user = acl.Find(value);
+      if (filter.user == nullptr) {
+        parser.Fail(fmt::format("ERR No such user '{}'", Quotable(value)));
+      }
     } else if (EqualsIgnoreCase(option, "SKIPME")) {
       if (!EqualsIgnoreCase(value, "yes") && !EqualsIgnoreCase(value, "no")) {
         parser.Fail(kSyntaxError);
@@ -178,7 +184,7 @@ void ClientKill(ConnectionContext& context) {
     return context.reply.Ok();
   }
   ArgParser parser(context.args, 2);
-  const KillFilter filter = ParseKillFilter(parser);
+  const KillFilter filter = ParseKillFilter(parser, context.dispatcher.instance().acl());
   if (!parser.Finish()) return context.Fail(parser.error());
   context.reply.Integer(Kill(context, filter));
 }

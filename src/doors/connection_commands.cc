@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "doors/arg_parser.h"
 #include "doors/dispatcher.h"
@@ -21,12 +23,19 @@ void SetAuthenticated(ConnectionContext& context, bool authenticated) {
   context.connection.set_authenticated(authenticated);
 }
 
-// There is one user so far, "default", whose password is the instance's.
-bool Authenticate(ConnectionContext& context, std::string_view user, std::string_view password) {
-  const Instance& instance = context.dispatcher.instance();
-  // Without a password configured the default user takes any.
-  const bool matches = !instance.needs_password() || instance.PasswordMatches(password);
-  if (user != "default" || !matches) return false;
+bool Authenticate(ConnectionContext& context, std::string_view name, std::string_view password) {
+  Instance& instance = context.dispatcher.instance();
+  std::shared_ptr<AclUser> user = instance.acl().Authenticate(name, password);
+  if (user == nullptr) {
+    const Timestamp now = instance.clock().Now();
+    instance.acl().log().Add({.reason = "auth",
+                              .context = context.session.in_multi ? "multi" : "toplevel",
+                              .object = std::string(context.args[0]),
+                              .user = std::string(name)},
+                             context.session.Describe(now), now);
+    return false;
+  }
+  context.session.set_user(std::move(user));
   SetAuthenticated(context, true);
   return true;
 }
@@ -48,12 +57,12 @@ void Echo(ConnectionContext& context) { context.reply.Bulk(context.args[1]); }
 void Auth(ConnectionContext& context) {
   const Args args = context.args;
   if (args.size() > 3) return context.Fail(kSyntaxError);
-  if (args.size() == 2 && !context.dispatcher.instance().needs_password()) {
+  if (args.size() == 2 && context.dispatcher.instance().acl().default_user()->rules()->nopass()) {
     return context.Fail(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?");
   }
-  if (!Authenticate(context, args.size() == 3 ? args[1] : "default", args.back())) {
+  if (!Authenticate(context, args.size() == 3 ? args[1] : kDefaultUser, args.back())) {
     return context.Fail(kWrongPassword);
   }
   context.reply.Ok();
@@ -147,6 +156,7 @@ void Quit(ConnectionContext& context) {
 
 void Reset(ConnectionContext& context) {
   context.session.Reset();
+  context.session.set_user(context.dispatcher.instance().acl().default_user());
   SetAuthenticated(context, !context.dispatcher.instance().needs_password());
   net::RespWriter(context.reply.out(), context.session.protocol).Simple("RESET");
 }
@@ -248,6 +258,7 @@ void AddConnectionCommands(Instance& instance) {
   AddIntrospectionCommands(instance);
   AddTransactionCommands(instance);
   AddPubSubCommands(instance);
+  AddAclCommands(instance);
 }
 
 }  // namespace cairn::doors

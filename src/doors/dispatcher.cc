@@ -155,7 +155,8 @@ void Dispatcher::Post(std::function<void(Dispatcher&)> function) {
 }
 
 std::unique_ptr<net::RespSession> Dispatcher::Open(net::RespConnection& connection) {
-  auto session = std::make_unique<Session>(connection, instance_.clients(), clock_.Now());
+  auto session = std::make_unique<Session>(connection, instance_.clients(),
+                                           instance_.acl().default_user(), clock_.Now());
   session->authenticated = !instance_.needs_password();
   connection.set_authenticated(session->authenticated);
   return session;
@@ -190,6 +191,9 @@ const Command* Dispatcher::Admit(Session& session, Args args) {
     Reject(session, command, "NOAUTH Authentication required.");
   } else if (session.multi.open && command->Has(kNoMulti)) {
     Reject(session, command, "ERR Command not allowed inside a transaction");
+  } else if (const auto refusal =
+                 session.user().unrestricted() ? std::nullopt : CheckAcl(session, *command, args)) {
+    Reject(session, command, RefusalText(*refusal, *command));
   } else if (session.confined() && !command->while_subscribed) [[unlikely]] {
     Reject(session, command,
            fmt::format("ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / "
@@ -208,7 +212,7 @@ void Dispatcher::Reject(Session& session, const Command* command, std::string_vi
   std::string& out = session.connection().out();
   const size_t start = out.size();
   net::RespWriter reply(out, session.protocol);
-  if (session.multi.open && command != nullptr && command->name == "exec") {
+  if (command != nullptr && command->name == "exec") {
     session.EndMulti();
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     reply.Error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
@@ -217,6 +221,44 @@ void Dispatcher::Reject(Session& session, const Command* command, std::string_vi
     reply.Error(error);
   }
   Replied(session, start, {});
+}
+
+std::optional<AclRefusal> Dispatcher::CheckAcl(const Session& session, const Command& command,
+                                               Args args) {
+  const std::optional<AclRefusal> refusal = session.user().rules()->Check(command, args);
+  if (!refusal) return std::nullopt;
+  constexpr std::string_view kReasons[] = {"command", "key", "channel"};
+  const bool by_command = refusal->reason == AclReason::kCommand;
+  const Timestamp now = clock_.Now();
+  instance_.acl().log().Add(
+      {.reason = kReasons[static_cast<size_t>(refusal->reason)],
+       .context = session.in_multi ? "multi" : "toplevel",
+       .object = std::string(by_command ? command.name : args[refusal->argument]),
+       .user = session.user().name()},
+      session.Describe(now), now);
+  return refusal;
+}
+
+void Dispatcher::EnforceAcl(uint64_t caller) {
+  net::RespServer* server = instance_.server();
+  if (server == nullptr) return;
+  server->ForEachConnection(loop_, [&](net::RespConnection& connection) {
+    Session& session = SessionOf(connection);
+    bool allowed = !session.user().deleted();
+    if (allowed && session.subscribed() && !session.user().unrestricted()) {
+      const auto rules = session.user().rules();
+      allowed = session.subscriptions->AllOf([&](const std::string& name, bool is_pattern) {
+        return rules->AllowsChannel(name, is_pattern);
+      });
+    }
+    if (allowed) return;
+    session.closing = true;
+    if (session.id() == caller) {
+      connection.CloseAfterReplies();
+    } else {
+      connection.CloseNow();
+    }
+  });
 }
 
 void Dispatcher::Queue(Session& session, const Command& command, Args args) {

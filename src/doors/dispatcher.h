@@ -71,6 +71,11 @@ class Dispatcher final : public net::RespHandler {
 
   // What the connection listens to; made when it is first asked for.
   Subscriptions& SubscriptionsOf(Session& session);
+  // Users have changed: closes connections of those that are gone, and those that listen to what
+  // they may not any more. `caller` still gets its reply.
+  void EnforceAcl(uint64_t caller);
+  // Whether the session's user may not call the command; then it is in the log.
+  std::optional<AclRefusal> CheckAcl(const Session& session, const Command& command, Args args);
   // Executes the requests that CLIENT PAUSE has held back and that may run now.
   void RunHeld();
 

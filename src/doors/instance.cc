@@ -30,15 +30,6 @@ Result<int64_t> ParseWithin(std::string_view text, int64_t low, int64_t high) {
   return *number;
 }
 
-bool EqualInConstantTime(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const char other = b.empty() ? '\0' : b[i % b.size()];
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(other);
-  }
-  return difference == 0;
-}
-
 }  // namespace
 
 Instance::Instance(InstanceOptions options, store::Store& store, const Clock& clock, Random& random,
@@ -51,9 +42,10 @@ Instance::Instance(InstanceOptions options, store::Store& store, const Clock& cl
       started_(clock.Now()),
       run_id_(HexEncode(random.NextBytes(20))),
       waiters_(store, [this](std::function<void()> function) { Post(std::move(function)); }),
+      acl_(commands_),
       password_(options_.password),
-      needs_password_(!options_.password.empty()),
       pool_({.name = "store", .threads = options_.pool_threads}) {
+  acl_.SetDefaultPassword(password_);
   AddSettings();
 }
 
@@ -71,12 +63,16 @@ std::string Instance::password() const {
 void Instance::set_password(std::string_view password) {
   const std::lock_guard lock(password_mutex_);
   password_ = password;
-  needs_password_ = !password_.empty();
+  acl_.SetDefaultPassword(password_);
 }
 
 bool Instance::PasswordMatches(std::string_view password) const {
-  const std::lock_guard lock(password_mutex_);
-  return EqualInConstantTime(password, password_);
+  return acl_.Authenticate(kDefaultUser, password) != nullptr;
+}
+
+Result<void> Instance::Load() {
+  CAIRN_ASSIGN_OR_RETURN(const std::unique_ptr<store::Snapshot> snapshot, store_.Read());
+  return acl_.Load(*snapshot, options_.password, log_);
 }
 
 void Instance::Pause(Timestamp until, ClientPause::Mode mode) {
@@ -85,14 +81,15 @@ void Instance::Pause(Timestamp until, ClientPause::Mode mode) {
 
 void Instance::Unpause() {
   pause_.End();
-  ForEachDispatcher(
-      [](Dispatcher& dispatcher) { dispatcher.Post([](Dispatcher& self) { self.RunHeld(); }); });
+  PostToAll([](Dispatcher& dispatcher) { dispatcher.RunHeld(); });
+}
+
+void Instance::PostToAll(const std::function<void(Dispatcher&)>& function) {
+  ForEachDispatcher([&](Dispatcher& dispatcher) { dispatcher.Post(function); });
 }
 
 void Instance::Unblock(uint64_t connection_id, UnblockWith with) {
-  ForEachDispatcher([connection_id, with](Dispatcher& dispatcher) {
-    dispatcher.Post([connection_id, with](Dispatcher& self) { self.Unblock(connection_id, with); });
-  });
+  PostToAll([connection_id, with](Dispatcher& self) { self.Unblock(connection_id, with); });
 }
 
 void Instance::Post(std::function<void()> function) {
@@ -110,9 +107,7 @@ CallTotals Instance::Totals(const Command& command) const {
 }
 
 void Instance::ResetStatistics() {
-  ForEachDispatcher([](Dispatcher& dispatcher) {
-    dispatcher.Post([](Dispatcher& self) { self.counters().Reset(); });
-  });
+  PostToAll([](Dispatcher& dispatcher) { dispatcher.counters().Reset(); });
 }
 
 void Instance::Join(Dispatcher& dispatcher) {

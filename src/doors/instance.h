@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
+#include "doors/acl.h"
 #include "doors/busy.h"
 #include "doors/clients.h"
 #include "doors/command_table.h"
@@ -47,6 +47,7 @@ inline constexpr std::string_view kRedisVersion = "7.0.15";
 //
 //   Instance instance(options, store, clock, random, log);
 //   AddConnectionCommands(instance);                        and each layer's own
+//   instance.Load();
 //   net::RespServer server(…, instance.HandlerFactory(), …);
 //   instance.Attach(server);
 //   server.Listen(address);
@@ -60,6 +61,9 @@ class Instance {
   ~Instance();
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
+
+  // Reads what the store keeps about the server itself: the users. The tables are complete.
+  Result<void> Load();
 
   // One dispatcher per loop. The table must be complete when the first is made.
   net::RespHandlerFactory HandlerFactory();
@@ -76,6 +80,7 @@ class Instance {
   PubSub& pubsub() { return pubsub_; }
   Waiters& waiters() { return waiters_; }
   Busy& busy() { return busy_; }
+  Acl& acl() { return acl_; }
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -83,10 +88,11 @@ class Instance {
   // 40 hexadecimal digits that no other run of the server has.
   const std::string& run_id() const { return run_id_; }
 
+  // The password of the user "default", as long as it was set here and not by ACL SETUSER.
   std::string password() const;
   void set_password(std::string_view password);
-  bool needs_password() const { return needs_password_.load(std::memory_order_relaxed); }
-  // Takes the same time whatever the difference.
+  bool needs_password() const { return acl_.auth_required(); }
+  // Whether the user "default" takes it. Takes the same time whatever the difference.
   bool PasswordMatches(std::string_view password) const;
 
   const ClientPause& pause() const { return pause_; }
@@ -95,6 +101,8 @@ class Instance {
 
   // Ends the wait of a blocked client, if it still waits when its loop hears of it.
   void Unblock(uint64_t connection_id, UnblockWith with);
+  // Calls `function` once on each loop, from any thread.
+  void PostToAll(const std::function<void(Dispatcher&)>& function);
 
   CallTotals Totals(const Command& command) const;
   void ResetStatistics();
@@ -127,6 +135,7 @@ class Instance {
   const Timestamp started_;
   const std::string run_id_;
   CommandTable commands_;
+  Acl acl_;
   Settings settings_;
   SlowLog slow_log_;
   Clients clients_;
@@ -140,7 +149,6 @@ class Instance {
 
   mutable std::mutex password_mutex_;
   std::string password_;
-  std::atomic<bool> needs_password_;
 
   mutable std::mutex dispatchers_mutex_;
   std::vector<Dispatcher*> dispatchers_;

@@ -156,6 +156,16 @@ class Subscriptions {
   // To listen twice, or to stop what never began, changes nothing.
   void Add(ChannelKind kind, std::string_view name);
   void Remove(ChannelKind kind, std::string_view name);
+  // Whether `allows(name, is_pattern)` holds for all of them.
+  template <typename Allows>
+  bool AllOf(Allows allows) const {
+    for (size_t kind = 0; kind < kChannelKinds; ++kind) {
+      for (const std::string& name : names_[kind]) {
+        if (!allows(name, static_cast<ChannelKind>(kind) == ChannelKind::kPattern)) return false;
+      }
+    }
+    return true;
+  }
   const Names& names(ChannelKind kind) const { return names_[static_cast<size_t>(kind)]; }
 
  private:

@@ -2,17 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "doors/clients.h"
 #include "net/loop.h"
 
 namespace cairn::doors {
 
-Session::Session(net::RespConnection& connection, Clients& clients, Timestamp now)
+Session::Session(net::RespConnection& connection, Clients& clients, std::shared_ptr<AclUser> user,
+                 Timestamp now)
     : last_active_us(now.us),
       connection_(connection),
       clients_(clients),
       fd_(connection.fd()),
-      opened_(now) {
+      opened_(now),
+      user_(std::move(user)) {
   clients_.Add(*this);
 }
 
@@ -26,6 +30,16 @@ std::string Session::Text(const std::string& text) const {
 void Session::SetText(std::string& text, std::string_view value) {
   const std::lock_guard lock(text_mutex_);
   text = value;
+}
+
+std::shared_ptr<const AclUser> Session::shared_user() const {
+  const std::lock_guard lock(text_mutex_);
+  return user_;
+}
+
+void Session::set_user(std::shared_ptr<AclUser> user) {
+  const std::lock_guard lock(text_mutex_);
+  user_ = std::move(user);
 }
 
 void Session::EndMulti() {
@@ -84,15 +98,15 @@ std::string Session::Describe(Timestamp now) const {
   return fmt::format(
       "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} "
       "multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs={} rbp=0 obl={} oll=0 omem=0 "
-      "tot-mem={} events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}",
+      "tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name={} lib-ver={}",
       id(), connection_.peer(), connection_.local(), fd_, name_, (now.us - opened_.us) / 1'000'000,
       (now.us - last_active_us) / 1'000'000, flags, static_cast<int>(db),
       static_cast<size_t>(channels_), static_cast<size_t>(patterns_),
       static_cast<size_t>(shard_channels_), in_multi ? static_cast<int64_t>(queued_commands) : -1,
       stats.input_bytes, stats.input_capacity - stats.input_bytes, stats.output_capacity,
       stats.output_bytes, stats.input_capacity + stats.output_capacity,
-      command == nullptr ? "NULL" : command->name, static_cast<int>(protocol), library_name_,
-      library_version_);
+      command == nullptr ? "NULL" : command->name, user_->name(), static_cast<int>(protocol),
+      library_name_, library_version_);
 }
 
 }  // namespace cairn::doors

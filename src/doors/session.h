@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "doors/acl.h"
 #include "doors/command.h"
 #include "doors/instance.h"
 #include "doors/pubsub.h"
@@ -105,7 +106,8 @@ struct BlockedRequest {
 // getters of text from any thread. Registered with `clients` as long as it lives.
 class Session final : public net::RespSession {
  public:
-  Session(net::RespConnection& connection, Clients& clients, Timestamp now);
+  Session(net::RespConnection& connection, Clients& clients, std::shared_ptr<AclUser> user,
+          Timestamp now);
   ~Session() override;
 
   net::RespConnection& connection() { return connection_; }
@@ -113,6 +115,11 @@ class Session final : public net::RespSession {
   uint64_t id() const { return connection_.id(); }
 
   Caller caller() const { return {db, protocol, connection_.id()}; }
+
+  // Who it is. On the session's loop; from elsewhere, shared_user.
+  const AclUser& user() const { return *user_; }
+  std::shared_ptr<const AclUser> shared_user() const;
+  void set_user(std::shared_ptr<AclUser> user);
 
   std::string name() const { return Text(name_); }
   void set_name(std::string_view name) { SetText(name_, name); }
@@ -166,6 +173,7 @@ class Session final : public net::RespSession {
   Shared<size_t> patterns_{0};
   Shared<size_t> shard_channels_{0};
   mutable std::mutex text_mutex_;
+  std::shared_ptr<AclUser> user_;  // changed by the loop, under text_mutex_
   std::string name_;
   std::string library_name_;
   std::string library_version_;

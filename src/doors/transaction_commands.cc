@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,15 +31,32 @@ uint8_t DbAfter(const QueuedCommand& queued, uint8_t db) {
   return parser.ok() ? selected : db;
 }
 
+std::string ChangedRulesText(const AclRefusal& refusal) {
+  constexpr std::string_view kReasons[] = {
+      "no permission to execute the command or subcommand",
+      "no permission to touch the specified keys",
+      "no permission to access one of the channels used as arguments"};
+  return fmt::format(
+      "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+      "call. This command is no longer allowed for the following reason: {}",
+      kReasons[static_cast<size_t>(refusal.reason)]);
+}
+
 class ExecWork final : public Work {
  public:
-  ExecWork(Instance& instance, const Session& session, MultiState multi)
-      : instance_(instance), queue_(std::move(multi.queue)), watched_(std::move(multi.watched)) {
+  ExecWork(Dispatcher& dispatcher, const Session& session, MultiState multi)
+      : instance_(dispatcher.instance()),
+        queue_(std::move(multi.queue)),
+        watched_(std::move(multi.watched)) {
     Caller caller = session.caller();
     Bytes scratch;
     for (const QueuedCommand& queued : queue_) {
       steps_.push_back({caller});
-      if (queued.command->run) {
+      if (!session.user().unrestricted()) {
+        // The user's rules may have changed since it was queued.
+        steps_.back().refusal = dispatcher.CheckAcl(session, *queued.command, queued.args.view());
+      }
+      if (queued.command->run && !steps_.back().refusal) {
         AddScopes(*queued.command, queued.args.view(), caller.db, scopes, scratch);
         if (queued.command->Has(kWrite)) access = store::Access::kWrite;
       }
@@ -51,7 +71,8 @@ class ExecWork final : public Work {
     CAIRN_ASSIGN_OR_RETURN(stale_, WatchedKeyChanged(transaction));
     if (stale_) return {};
     for (size_t i = 0; i < queue_.size(); ++i) {
-      if (queue_[i].command->run) CAIRN_RETURN_IF_ERROR(RunStep(transaction, i));
+      if (queue_[i].command->run && !steps_[i].refusal)
+        CAIRN_RETURN_IF_ERROR(RunStep(transaction, i));
       steps_[i].reply_end = replies_.size();
     }
     return {};
@@ -65,13 +86,17 @@ class ExecWork final : public Work {
     for (size_t i = 0; i < queue_.size(); ++i) {
       const Command& command = *queue_[i].command;
       const Args args = queue_[i].args.view();
+      const Step& step = steps_[i];
+      if (step.refusal) {
+        reply.Error(ChangedRulesText(*step.refusal));
+        continue;
+      }
       // What concerns the connection happens here, on its loop and once, though in its place among
       // the replies.
       if (command.connection) {
         dispatcher.RunOnConnection(session, command, args);
         continue;
       }
-      const Step& step = steps_[i];
       session.connection().out().append(replies_, begin, step.reply_end - begin);
       begin = step.reply_end;
       dispatcher.Count(session, command, args, step.ns, step.failed);
@@ -84,6 +109,7 @@ class ExecWork final : public Work {
     size_t reply_end = 0;  // in replies_
     uint64_t ns = 0;
     bool failed = false;
+    std::optional<AclRefusal> refusal;
   };
 
   Result<bool> WatchedKeyChanged(store::Transaction& transaction) const {
@@ -171,7 +197,7 @@ std::unique_ptr<Work> Exec(ConnectionContext& context) {
     return nullptr;
   }
   context.dispatcher.counters().Ran(context.command.index, 0, false);
-  return std::make_unique<ExecWork>(context.dispatcher.instance(), session, std::move(multi));
+  return std::make_unique<ExecWork>(context.dispatcher, session, std::move(multi));
 }
 
 void Discard(ConnectionContext& context) {

@@ -70,6 +70,8 @@ void TestServer::Start() {
                                  *store_, clock_, random_, Log::Silent());
   AddConnectionCommands(*instance_);
   if (options_.add_commands) options_.add_commands(*instance_);
+  const Result<void> loaded = instance_->Load();
+  CAIRN_CHECK(loaded.ok(), "{}", loaded.error().message);
   loops_ = std::make_unique<net::LoopGroup>(options_.loops);
   server_ = std::make_unique<net::RespServer>(net::RespServerOptions(), *loops_,
                                               instance_->HandlerFactory(), clock_, Log::Silent());

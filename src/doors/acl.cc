@@ -1,0 +1,213 @@
+#include "doors/acl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace cairn::doors {
+namespace {
+
+constexpr std::string_view kUserPrefix = "acl/user/";
+constexpr int64_t kSameEventUs = 60'000'000;
+
+// A rule that names a command which this version does not have gives and takes nothing: the others
+// still hold.
+AclRules RulesFromText(std::string_view text, const CommandTable& table) {
+  AclRules rules;
+  const std::vector<std::string_view> words = SplitWords(text);
+  if (rules.Apply(words, table).ok()) return rules;
+  for (size_t i = 0; i < words.size(); ++i) {
+    size_t count = 1;
+    if (words[i].starts_with('(')) {
+      while (i + count < words.size() && !words[i + count - 1].ends_with(')')) ++count;
+    }
+    const Result<void> ignored = rules.Apply(Args(words).subspan(i, count), table);
+    i += count - 1;
+    if (!ignored.ok()) continue;
+  }
+  return rules;
+}
+
+}  // namespace
+
+Bytes EncodeAclUserKey(std::string_view name) {
+  Bytes key(kUserPrefix);
+  key += name;
+  return key;
+}
+
+void AddAclScope(store::Scopes& scopes) { scopes.Add(store::Space::kSystem, "acl"); }
+
+std::string RefusalText(const AclRefusal& refusal, const Command& command) {
+  switch (refusal.reason) {
+    case AclReason::kCommand:
+      return fmt::format("NOPERM this user has no permissions to run the '{}' command",
+                         command.name);
+    case AclReason::kKey:
+      return "NOPERM this user has no permissions to access one of the keys used as arguments";
+    case AclReason::kChannel:
+      return "NOPERM this user has no permissions to access one of the channels used as arguments";
+  }
+  return "NOPERM";
+}
+
+// --- AclUser
+// --------------------------------------------------------------------------------------
+
+std::shared_ptr<const AclRules> AclUser::rules() const {
+  const std::lock_guard lock(mutex_);
+  return rules_;
+}
+
+void AclUser::Set(AclRules rules) {
+  auto shared = std::make_shared<const AclRules>(std::move(rules));
+  const std::lock_guard lock(mutex_);
+  rules_ = std::move(shared);
+  unrestricted_ = rules_->AllowsEverything();
+}
+
+void AclUser::Delete() {
+  Set(AclRules());
+  deleted_ = true;
+}
+
+// --- AclLog
+// ---------------------------------------------------------------------------------------
+
+void AclLog::Add(Event event, std::string client, Timestamp now) {
+  const std::lock_guard lock(mutex_);
+  Entry entry{std::move(event), std::move(client), 1, now};
+  const auto same = std::ranges::find_if(entries_, [&](const Entry& known) {
+    return known.event == entry.event && now.us - known.time.us < kSameEventUs;
+  });
+  if (same != entries_.end()) {
+    entry.count += same->count;
+    entries_.erase(same);
+  }
+  entries_.push_front(std::move(entry));
+  while (entries_.size() > max_length_) entries_.pop_back();
+}
+
+std::vector<AclLog::Entry> AclLog::Newest(size_t count) const {
+  const std::lock_guard lock(mutex_);
+  const auto end = entries_.begin() + static_cast<ptrdiff_t>(std::min(count, entries_.size()));
+  return {entries_.begin(), end};
+}
+
+void AclLog::Clear() {
+  const std::lock_guard lock(mutex_);
+  entries_.clear();
+}
+
+void AclLog::set_max_length(size_t length) {
+  const std::lock_guard lock(mutex_);
+  max_length_ = length;
+  while (entries_.size() > length) entries_.pop_back();
+}
+
+// --- Acl
+// ------------------------------------------------------------------------------------------
+
+Acl::Acl(const CommandTable& table)
+    : table_(table),
+      default_user_(
+          std::make_shared<AclUser>(std::string(kDefaultUser), AclRules::Everything(table))) {
+  users_.emplace(kDefaultUser, default_user_);
+}
+
+void Acl::Changed() {
+  const auto rules = default_user_->rules();
+  auth_required_ = !rules->nopass() || !rules->on();
+}
+
+void Acl::SetDefaultPassword(std::string_view password) {
+  const std::lock_guard lock(mutex_);
+  AclRules rules = *default_user_->rules();
+  const std::string given = fmt::format(">{}", password);
+  const std::string_view set[] = {"resetpass", given};
+  const std::string_view none[] = {"nopass"};
+  if (rules.Apply(password.empty() ? Args(none) : Args(set), table_).ok()) {
+    default_user_->Set(std::move(rules));
+  }
+  Changed();
+}
+
+std::shared_ptr<AclUser> Acl::Find(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = users_.find(name);
+  return found == users_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<AclUser>> Acl::users() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<AclUser>> users;
+  for (const auto& [name, user] : users_) users.push_back(user);
+  return users;
+}
+
+std::shared_ptr<AclUser> Acl::Authenticate(std::string_view name, std::string_view password) const {
+  std::shared_ptr<AclUser> user = Find(name);
+  if (user == nullptr) return nullptr;
+  const auto rules = user->rules();
+  if (!rules->on() || !rules->AcceptsPassword(password)) return nullptr;
+  return user;
+}
+
+Result<void> Acl::SetUser(std::string_view name, Args rules) {
+  const std::lock_guard lock(mutex_);
+  const auto found = users_.find(name);
+  AclRules changed = found == users_.end() ? AclRules() : *found->second->rules();
+  CAIRN_RETURN_IF_ERROR(changed.Apply(rules, table_));
+  if (found != users_.end()) {
+    found->second->Set(std::move(changed));
+  } else {
+    std::string owned(name);
+    auto user = std::make_shared<AclUser>(owned, std::move(changed));
+    users_.emplace(std::move(owned), std::move(user));
+  }
+  Changed();
+  return {};
+}
+
+bool Acl::DeleteUser(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const auto found = users_.find(name);
+  if (found == users_.end() || found->second == default_user_) return false;
+  found->second->Delete();
+  users_.erase(found);
+  return true;
+}
+
+Result<void> Acl::Load(store::Reader& reader, std::string_view password, const Log& log) {
+  const auto range = store::Range::Prefix(store::Space::kSystem, kUserPrefix);
+  size_t count = 0;
+  CAIRN_RETURN_IF_ERROR(reader.Scan(range, {}, [&](BytesView key, BytesView value) {
+    std::string name(key.substr(kUserPrefix.size()));
+    AclRules rules = RulesFromText(value, table_);
+    const std::lock_guard lock(mutex_);
+    if (name == kDefaultUser) {
+      default_user_->Set(std::move(rules));
+    } else {
+      auto user = std::make_shared<AclUser>(name, std::move(rules));
+      users_.insert_or_assign(std::move(name), std::move(user));
+    }
+    ++count;
+    return true;
+  }));
+  if (!password.empty()) SetDefaultPassword(password);
+  Changed();
+  if (count > 0) log.Info("users loaded", {{"count", count}});
+  return {};
+}
+
+void Acl::Save(store::Transaction& transaction, std::string_view name) const {
+  const Bytes key = EncodeAclUserKey(name);
+  if (const std::shared_ptr<AclUser> user = Find(name)) {
+    transaction.Put({store::Space::kSystem, key}, user->rules()->Describe());
+  } else {
+    transaction.Delete({store::Space::kSystem, key});
+  }
+}
+
+}  // namespace cairn::doors
