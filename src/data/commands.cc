@@ -12,8 +12,6 @@ void AddDataCommands(doors::Instance& instance) {
   AddHashCommands(instance);
   AddSetCommands(instance);
   AddSetAlgebraCommands(instance);
-  AddBitCommands(instance);
-  AddHyperLogLogCommands(instance);
   AddKeyCommands(instance);
   AddListCommands(instance);
   AddListBlockingCommands(instance);

@@ -15,8 +15,6 @@ void AddHyperLogLogCommands(doors::Instance& instance);
 void AddHashCommands(doors::Instance& instance);
 void AddSetCommands(doors::Instance& instance);
 void AddSetAlgebraCommands(doors::Instance& instance);
-void AddBitCommands(doors::Instance& instance);
-void AddHyperLogLogCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddListCommands(doors::Instance& instance);
 void AddListBlockingCommands(doors::Instance& instance);

@@ -266,7 +266,7 @@ void AddScriptCommands(Instance& instance) {
        "3.2.0",
        "O(1)",
        "Refuses to debug scripts.",
-       "YES | SYNC | NO",
+       "(YES | SYNC | NO)",
        {},
        nullptr,
        ScriptDebug},

@@ -41,8 +41,8 @@ Instance::Instance(InstanceOptions options, store::Store& store, const Clock& cl
       log_(std::move(log)),
       started_(clock.Now()),
       run_id_(HexEncode(random.NextBytes(20))),
-      waiters_(store, [this](std::function<void()> function) { Post(std::move(function)); }),
       acl_(commands_),
+      waiters_(store, [this](std::function<void()> function) { Post(std::move(function)); }),
       password_(options_.password),
       pool_({.name = "store", .threads = options_.pool_threads}) {
   acl_.SetDefaultPassword(password_);
