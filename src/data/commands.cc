@@ -10,6 +10,11 @@ void AddDataCommands(doors::Instance& instance) {
   AddHashCommands(instance);
   AddSetCommands(instance);
   AddSetAlgebraCommands(instance);
+  AddSortedSetCommands(instance);
+  AddSortedSetRangeCommands(instance);
+  AddSortedSetPopCommands(instance);
+  AddSortedSetAlgebraCommands(instance);
+  AddGeoCommands(instance);
   AddKeyCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
