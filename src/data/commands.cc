@@ -12,6 +12,11 @@ void AddDataCommands(doors::Instance& instance) {
   AddHashCommands(instance);
   AddSetCommands(instance);
   AddSetAlgebraCommands(instance);
+  AddSortedSetCommands(instance);
+  AddSortedSetRangeCommands(instance);
+  AddSortedSetPopCommands(instance);
+  AddSortedSetAlgebraCommands(instance);
+  AddGeoCommands(instance);
   AddKeyCommands(instance);
   AddListCommands(instance);
   AddListBlockingCommands(instance);
