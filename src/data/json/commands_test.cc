@@ -312,7 +312,7 @@ TEST_F(JsonCommandsTest, RespAndDebug) {
     JSON.RESP k $.b                => [[{]]
     JSON.RESP k $.no               => []
     JSON.RESP no $.b               => (nil)
-    JSON.DEBUG MEMORY k            => (integer) 27
+    JSON.DEBUG MEMORY k            => (integer) 26
     JSON.DEBUG MEMORY k $.a[*]     => [(integer) 2, (integer) 9, (integer) 3, (integer) 1, (integer) 1]
     JSON.DEBUG MEMORY no           => (integer) 0
     JSON.DEBUG MEMORY no $         => []
@@ -334,6 +334,15 @@ TEST_F(JsonCommandsTest, ADocumentDoesNotBecomeTooDeep) {
   EXPECT_EQ(server_.Run({"JSON.ARRINSERT", "o", "$.a", "0", nested}), too_deep);
   EXPECT_EQ(server_.Run({"JSON.MSET", "o", "$.a", nested}), too_deep);
   EXPECT_EQ(server_.Run({"JSON.GET", "o"}), R"("{"a":[0]}")");
+}
+
+TEST_F(JsonCommandsTest, APathThatFindsTheSameAgainAndAgainIsCutOff) {
+  const std::string text = "\"" + std::string(1 << 20, 'x') + "\"";
+  EXPECT_EQ(server_.Run({"JSON.SET", "k", "$", R"({"a":)" + text + "}"}), "OK");
+  std::string path = "$['a'";
+  for (int i = 0; i < 70; ++i) path += ",'a'";
+  EXPECT_TRUE(server_.Run({"JSON.GET", "k", path + "]"}).starts_with("(error)"));
+  EXPECT_TRUE(server_.Run({"JSON.RESP", "k", path + "]"}).starts_with("(error)"));
 }
 
 // A ticket shop keeps an event's sections and counts in one document, and counts with every
