@@ -29,12 +29,15 @@ inline constexpr uint64_t kMembersScannedAtOnce = 128;
 inline constexpr uint64_t kMaxRandomPicks = 1'048'576;
 // JSON: containers in containers, bytes of one text that is read or written, bytes of one path,
 // brackets in the filters of a path, and what evaluating one path may visit and find.
+// JSON: containers in containers; bytes of one text that is read or written; bytes of one path, and
+// brackets in its filters; values that evaluating a path may visit; steps in the locations of what
+// it finds.
 inline constexpr size_t kMaxJsonDepth = 128;
-inline constexpr size_t kMaxJsonTextBytes = 256UL * 1024 * 1024;
+inline constexpr size_t kMaxJsonTextBytes = 64UL * 1024 * 1024;
 inline constexpr size_t kMaxJsonPathBytes = 64UL * 1024;
 inline constexpr size_t kMaxJsonFilterDepth = 32;
-inline constexpr size_t kMaxJsonPathSteps = 10'000'000;
-inline constexpr size_t kMaxJsonMatches = 1'000'000;
+inline constexpr size_t kMaxJsonPathVisits = 10'000'000;
+inline constexpr size_t kMaxJsonMatchSteps = 4'000'000;
 // A JSON array or object whose encoding is larger than this is stored by member.
 inline constexpr size_t kMaxInlineJsonBytes = 1024;
 // What one interpreter may take of memory, and how many wait for the next script.

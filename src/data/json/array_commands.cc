@@ -107,6 +107,7 @@ Result<void> ArrPop(CommandContext& context) {
       const auto target,
       OpenJson(context, args[1], args.size() > 2 ? args[2] : ".", MissingKey::kFails));
   if (target == nullptr) return {};
+  JsonLoader loader;
   const auto plan = [&](const JsonMatch& match) -> Result<std::optional<JsonEdit>> {
     if (match.cursor.type() != JsonType::kArray) return std::optional<JsonEdit>();
     CAIRN_ASSIGN_OR_RETURN(const uint64_t count, match.cursor.Count());
@@ -114,7 +115,7 @@ Result<void> ArrPop(CommandContext& context) {
     const auto size = static_cast<int64_t>(count);
     const auto at = static_cast<uint64_t>(std::min(ClampIndex(index, size), size - 1));
     CAIRN_ASSIGN_OR_RETURN(const std::optional<JsonCursor> element, match.cursor.Child(at));
-    CAIRN_ASSIGN_OR_RETURN(const JsonValue value, element->Load());
+    CAIRN_ASSIGN_OR_RETURN(const JsonValue value, loader.Load(*element));
     return std::optional(JsonEdit{PrintJson(value), [&match, at](JsonDocument& document) {
                                     return document.Erase(match.location, at, 1);
                                   }});

@@ -246,16 +246,17 @@ GetOptions ParseGetOptions(Args args) {
 }
 
 // What a path finds: the first match, or an array of all. nullopt if there is no first one.
-Result<std::optional<JsonValue>> LoadMatches(const std::vector<JsonMatch>& matches,
+Result<std::optional<JsonValue>> LoadMatches(JsonLoader& loader,
+                                             const std::vector<JsonMatch>& matches,
                                              bool first_only) {
   if (first_only) {
     if (matches.empty()) return std::optional<JsonValue>();
-    CAIRN_ASSIGN_OR_RETURN(JsonValue value, matches[0].cursor.Load());
+    CAIRN_ASSIGN_OR_RETURN(JsonValue value, loader.Load(matches[0].cursor));
     return std::optional(std::move(value));
   }
   JsonValue::Array all;
   for (const JsonMatch& match : matches) {
-    CAIRN_ASSIGN_OR_RETURN(JsonValue value, match.cursor.Load());
+    CAIRN_ASSIGN_OR_RETURN(JsonValue value, loader.Load(match.cursor));
     all.push_back(std::move(value));
   }
   return std::optional(JsonValue(std::move(all)));
@@ -284,10 +285,12 @@ Result<void> Get(CommandContext& context) {
     context.reply.Null();
     return {};
   }
+  JsonLoader loader;
   JsonValue by_path(JsonValue::Object{});
   for (size_t i = 0; i < paths.size(); ++i) {
     CAIRN_ASSIGN_OR_RETURN(const auto matches, SelectJson(paths[i], document.root()));
-    CAIRN_ASSIGN_OR_RETURN(std::optional<JsonValue> value, LoadMatches(matches, all_legacy));
+    CAIRN_ASSIGN_OR_RETURN(std::optional<JsonValue> value,
+                           LoadMatches(loader, matches, all_legacy));
     if (!value) return context.Fail(NoSuchJsonPath(paths[i]));
     if (paths.size() == 1) return ReplyText(context, *value, options.format);
     by_path.Set(options.paths[i], *std::move(value));
@@ -299,13 +302,14 @@ Result<void> MGet(CommandContext& context) {
   const Args keys = context.args.subspan(1, context.args.size() - 2);
   const Result<JsonPath> path = ParseJsonPath(context.args.back());
   if (!path.ok()) return context.Fail(path.error().message);
+  JsonLoader loader;
   context.reply.ArrayHeader(keys.size());
   for (const std::string_view key : keys) {
     CAIRN_ASSIGN_OR_RETURN(JsonDocument document, JsonDocument::Load(context, key));
     std::optional<JsonValue> value;
     if (!document.wrong_type() && document.exists()) {
       CAIRN_ASSIGN_OR_RETURN(const auto matches, SelectJson(*path, document.root()));
-      CAIRN_ASSIGN_OR_RETURN(value, LoadMatches(matches, path->legacy));
+      CAIRN_ASSIGN_OR_RETURN(value, LoadMatches(loader, matches, path->legacy));
     }
     if (value) {
       context.reply.Bulk(PrintJson(*value));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "data/json/encoding.h"
 #include "data/limits.h"
 
 namespace cairn::data {
@@ -73,6 +74,15 @@ Result<JsonValue> JsonCursor::Load() const {
   return JsonValue(std::move(stored));
 }
 
+Result<JsonValue> JsonLoader::Load(const JsonCursor& cursor) {
+  CAIRN_ASSIGN_OR_RETURN(JsonValue value, cursor.Load());
+  loaded_ += EncodedJsonSize(value, kMaxJsonTextBytes);
+  if (loaded_ > kMaxJsonTextBytes) {
+    return Error{ErrorCode::kTooLarge, "the path finds more than a reply may hold"};
+  }
+  return value;
+}
+
 namespace {
 
 // The index of an element as a path names it; nullopt if it lies outside.
@@ -125,19 +135,27 @@ class Selection {
 
   Result<std::vector<JsonMatch>> Run(const std::vector<JsonSegment>& segments,
                                      const JsonCursor& from) {
+    const size_t held_before = held_;
     std::vector<JsonMatch> matches{{{}, from}};
     for (const JsonSegment& segment : segments) {
       std::vector<JsonMatch> next;
       for (const JsonMatch& match : matches) CAIRN_RETURN_IF_ERROR(Apply(segment, match, next));
+      for (const JsonMatch& match : matches) held_ -= match.location.size();
       matches = std::move(next);
     }
+    held_ = held_before;
     return matches;
   }
 
  private:
-  Result<void> CountStep(size_t found) {
-    if (++steps_ <= kMaxJsonPathSteps && found <= kMaxJsonMatches) return {};
-    return Error{ErrorCode::kTooMany, "ERR the path visits too many values"};
+  Result<void> CountVisit() {
+    if (++visits_ <= kMaxJsonPathVisits && held_ <= kMaxJsonMatchSteps) return {};
+    return Error{ErrorCode::kTooMany, "the path visits too many values"};
+  }
+
+  void Add(JsonMatch match, std::vector<JsonMatch>& found) {
+    held_ += match.location.size();
+    found.push_back(std::move(match));
   }
 
   static JsonMatch Below(const JsonMatch& parent, JsonStep step, JsonCursor cursor) {
@@ -154,7 +172,7 @@ class Selection {
     if (!segment.descendants) return {};
     CAIRN_ASSIGN_OR_RETURN(auto children, match.cursor.Children());
     for (auto& [step, cursor] : children) {
-      CAIRN_RETURN_IF_ERROR(CountStep(found.size()));
+      CAIRN_RETURN_IF_ERROR(CountVisit());
       if (cursor.type() != JsonType::kArray && cursor.type() != JsonType::kObject) continue;
       CAIRN_RETURN_IF_ERROR(
           Apply(segment, Below(match, std::move(step), std::move(cursor)), found));
@@ -164,7 +182,7 @@ class Selection {
 
   Result<void> ApplySelector(const JsonSelector& selector, const JsonMatch& match,
                              std::vector<JsonMatch>& found) {
-    CAIRN_RETURN_IF_ERROR(CountStep(found.size()));
+    CAIRN_RETURN_IF_ERROR(CountVisit());
     if (const auto* name = std::get_if<JsonName>(&selector)) {
       return AddChild(name->name, match, found);
     }
@@ -177,25 +195,25 @@ class Selection {
     const auto* filter = std::get_if<std::shared_ptr<const JsonFilter>>(&selector);
     CAIRN_ASSIGN_OR_RETURN(auto children, match.cursor.Children());
     for (auto& [step, cursor] : children) {
-      CAIRN_RETURN_IF_ERROR(CountStep(found.size()));
+      CAIRN_RETURN_IF_ERROR(CountVisit());
       if (filter != nullptr) {
         CAIRN_ASSIGN_OR_RETURN(const bool holds, Holds(**filter, cursor));
         if (!holds) continue;
       }
-      found.push_back(Below(match, std::move(step), std::move(cursor)));
+      Add(Below(match, std::move(step), std::move(cursor)), found);
     }
     return {};
   }
 
-  static Result<void> AddChild(const JsonStep& step, const JsonMatch& match,
-                               std::vector<JsonMatch>& found) {
+  Result<void> AddChild(const JsonStep& step, const JsonMatch& match,
+                        std::vector<JsonMatch>& found) {
     CAIRN_ASSIGN_OR_RETURN(std::optional<JsonCursor> child, match.cursor.Child(step));
-    if (child) found.push_back(Below(match, step, *std::move(child)));
+    if (child) Add(Below(match, step, *std::move(child)), found);
     return {};
   }
 
-  static Result<void> AddElement(const JsonIndex& index, const JsonMatch& match,
-                                 std::vector<JsonMatch>& found) {
+  Result<void> AddElement(const JsonIndex& index, const JsonMatch& match,
+                          std::vector<JsonMatch>& found) {
     if (match.cursor.type() != JsonType::kArray) return {};
     CAIRN_ASSIGN_OR_RETURN(const uint64_t count, match.cursor.Count());
     const std::optional<uint64_t> place = FromPath(index.index, count);
@@ -212,7 +230,7 @@ class Selection {
     const auto limit = static_cast<int64_t>(count) + 1;
     const int64_t step = std::clamp(slice.step, -limit, limit);
     for (int64_t i = start; step > 0 ? i < end : i > end; i += step) {
-      CAIRN_RETURN_IF_ERROR(CountStep(found.size()));
+      CAIRN_RETURN_IF_ERROR(CountVisit());
       CAIRN_RETURN_IF_ERROR(AddChild(static_cast<uint64_t>(i), match, found));
     }
     return {};
@@ -295,7 +313,8 @@ class Selection {
   }
 
   const JsonCursor root_;
-  size_t steps_ = 0;
+  size_t visits_ = 0;
+  size_t held_ = 0;  // steps in the locations of the matches in memory
 };
 
 }  // namespace

@@ -66,6 +66,16 @@ class JsonCursor {
   JsonContainers* containers_;  // null if all is in memory
 };
 
+// Loads values until they are too many: a path may match the same large value again and again.
+class JsonLoader {
+ public:
+  // Fails with kTooLarge if all values so far have more than kMaxJsonTextBytes.
+  Result<JsonValue> Load(const JsonCursor& cursor);
+
+ private:
+  size_t loaded_ = 0;
+};
+
 struct JsonMatch {
   JsonLocation location;
   JsonCursor cursor;
@@ -73,7 +83,7 @@ struct JsonMatch {
 
 // All matches, in the order in which the path comes to them: of the members of a value the ones
 // named by the path come before what is found inside of others. The same place may match twice.
-// Fails with kTooMany beyond kMaxJsonMatches or kMaxJsonPathSteps.
+// Fails with kTooMany beyond kMaxJsonPathVisits or kMaxJsonMatchSteps.
 Result<std::vector<JsonMatch>> SelectJson(const JsonPath& path, const JsonCursor& root);
 
 // The parent of what a static path leads to, if that parent is there.

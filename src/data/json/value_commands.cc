@@ -293,9 +293,10 @@ Result<void> Resp(CommandContext& context) {
   }
   const bool legacy = target->path.legacy;
   if (legacy && target->matches.empty()) return context.Fail(NoSuchJsonPath(target->path));
+  JsonLoader loader;
   if (!legacy) context.reply.ArrayHeader(target->matches.size());
   for (const JsonMatch& match : target->matches) {
-    CAIRN_ASSIGN_OR_RETURN(const JsonValue value, match.cursor.Load());
+    CAIRN_ASSIGN_OR_RETURN(const JsonValue value, loader.Load(match.cursor));
     ReplyAsResp(context, value);
     if (legacy) break;
   }
