@@ -44,7 +44,7 @@ LARGE_VALUE_BYTES = 1_000
 # Half of the records are fields of hashes, as many in each as there are hashes.
 LARGE_HASHES = math.isqrt(10 * LARGE_MEMORY_MIB * 1024 * 1024 // LARGE_VALUE_BYTES // 2) + 1
 # What may come on top of the memory setting: code, threads, connections, open files, the allocator.
-LARGE_ON_TOP_MIB = 192
+LARGE_ON_TOP_MIB = 96
 LARGE_BATCH = 1_000  # records sent at once to fill it
 LARGE_REQUESTS = {1: 50_000, 32: 200_000}
 
