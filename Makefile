@@ -35,6 +35,7 @@ bench: packages-test build/build.ninja  ## Cairn beside Redis, and the store alo
 	@ninja -C build -j $(JOBS) cairn bench_store
 	@bench/kv/run.py
 	@bench/data/run.py
+	@bench/data/run.py --large
 	@build/bench/bench_store
 
 fmt: packages-lint  ## lay out the code

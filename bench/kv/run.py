@@ -14,97 +14,20 @@ import csv
 import json
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from servers import PAIRS, start_cairn, start_redis  # noqa: E402  (found through the line above)
+
 KEYS = 1_000_000
 CONNECTIONS = 50
 VALUE_BYTES = 100
-# Cairn's durability and Redis's appendfsync that promises the same.
-PAIRS = {"sync": "always", "interval": "everysec"}
 TESTS = ["ping_mbulk", "set", "get", "incr"]
 REQUESTS = {1: 100_000, 32: 1_000_000}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Server:
-    """A server process of this benchmark, in a directory of its own."""
-
-    def __init__(self, name, command, directory, port):
-        self.name = name
-        self.port = port
-        self.directory = directory
-        self.log = open(os.path.join(directory, "log"), "wb")
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, cwd=directory)
-        for _ in range(300):
-            try:
-                if self.command("PING") == b"PONG":
-                    return
-            except OSError:
-                time.sleep(0.1)
-        raise SystemExit(f"{name} did not start; see {directory}/log")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(timeout=60)
-        self.log.close()
-
-    def command(self, *arguments):
-        return self.pipeline([arguments])[0]
-
-    def pipeline(self, commands):
-        request = b"".join(encode(command) for command in commands)
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
-            connection.sendall(request)
-            stream = connection.makefile("rb")
-            return [decode(stream) for _ in commands]
-
-
-def encode(command):
-    parts = [part if isinstance(part, bytes) else str(part).encode() for part in command]
-    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
-
-
-def decode(stream):
-    line = stream.readline()
-    kind, rest = line[:1], line[1:-2]
-    if kind == b"+":
-        return rest
-    if kind == b"-":
-        raise SystemExit(f"error reply: {rest.decode()}")
-    if kind == b":":
-        return int(rest)
-    if kind == b"$":
-        length = int(rest)
-        return None if length < 0 else stream.read(length + 2)[:-2]
-    if kind == b"*":
-        return [decode(stream) for _ in range(int(rest))]
-    raise SystemExit(f"unexpected reply: {line!r}")
-
-
-def start_redis(directory, fsync):
-    port = free_port()
-    command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", directory,
-               "--save", "", "--appendonly", "yes", "--appendfsync", fsync,
-               "--auto-aof-rewrite-percentage", "0"]
-    return Server("redis", [str(part) for part in command], directory, port)
-
-
-def start_cairn(directory, durability):
-    port = free_port()
-    command = [os.path.join(ROOT, "build", "cairn"), "serve", "--data", os.path.join(directory, "data"),
-               "--resp", f"127.0.0.1:{port}", "--http", "127.0.0.1:0", "--durability", durability]
-    return Server("cairn", command, directory, port)
 
 
 def run_benchmark(server, test, pipeline, requests):
