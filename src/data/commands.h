@@ -13,6 +13,10 @@ void AddStringCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddListCommands(doors::Instance& instance);
 void AddListBlockingCommands(doors::Instance& instance);
+void AddStreamCommands(doors::Instance& instance);
+void AddStreamReadCommands(doors::Instance& instance);
+void AddStreamGroupCommands(doors::Instance& instance);
+void AddStreamInfoCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
 

@@ -15,4 +15,7 @@ inline constexpr size_t kMaxLcsBytes = 512UL * 1024 * 1024;
 inline constexpr size_t kMaxScanCursors = 16'384;
 inline constexpr size_t kMaxScanCursorBytes = 64UL * 1024 * 1024;
 
+// Entries that an approximate trim of a stream (MAXLEN ~) removes at most, unless LIMIT says else.
+inline constexpr uint64_t kStreamTrimLimit = 10'000;
+
 }  // namespace cairn::data
