@@ -109,7 +109,7 @@ TEST_F(StreamGroupCommandsTest, IdleEntriesAreClaimed) {
     XCLAIM s g b 0 2-1 JUSTID IDLE 500 => ["2-1"]
     XPENDING s g - + 10       => [["1-1", "b", (integer) 0, (integer) 2], ["2-1", "b", (integer) 500, (integer) 1], ["3-1", "a", (integer) 1000, (integer) 1]]
     XCLAIM s g b 0 3-1 RETRYCOUNT 7 TIME 1000 => [["3-1", ["c", "3"]]]
-    XPENDING s g 3-1 3-1 10   => [["3-1", "b", (integer) 1699999999000, (integer) 7]]
+    XPENDING s g 3-1 3-1 10   => [["3-1", "b", (integer) 1700000000000, (integer) 7]]
     XACK s g 1-1
     XCLAIM s g b 0 1-1        => []
     XCLAIM s g b 0 1-1 FORCE  => [["1-1", ["a", "1"]]]
