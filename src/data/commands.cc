@@ -20,6 +20,10 @@ void AddDataCommands(doors::Instance& instance) {
   AddKeyCommands(instance);
   AddListCommands(instance);
   AddListBlockingCommands(instance);
+  AddStreamCommands(instance);
+  AddStreamReadCommands(instance);
+  AddStreamGroupCommands(instance);
+  AddStreamInfoCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
   AddJsonDocumentCommands(instance);

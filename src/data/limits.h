@@ -61,5 +61,7 @@ inline constexpr ptrdiff_t kMaxScriptStackBytes = 1024L * 1024;
 inline constexpr size_t kMaxScriptCacheBytes = 256UL * 1024 * 1024;
 // Bytes of one library of functions.
 inline constexpr size_t kMaxLibraryBytes = 16UL * 1024 * 1024;
+// Entries that an approximate trim of a stream (MAXLEN ~) removes at most, unless LIMIT says else.
+inline constexpr uint64_t kStreamTrimLimit = 10'000;
 
 }  // namespace cairn::data

@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 6> kTypes = {"string", "key",     "intege
                                                     "double", "pattern", "unix-time"};
 
 bool IsWordByte(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == ':' ||
-         c == '*';
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("-_:*=~$").find(c) != std::string_view::npos;
 }
 
 std::string Lowered(std::string_view text) {
