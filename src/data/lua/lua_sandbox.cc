@@ -165,9 +165,10 @@ int Xpcall(lua_State* lua) {
     lua_replace(lua, 1);
     return lua_gettop(lua);
   }
-  lua_call(lua, 1, 1);
+  CallCaught(lua, 1);
+  lua_settop(lua, 1);
   lua_pushboolean(lua, 0);
-  lua_insert(lua, -2);
+  lua_insert(lua, 1);
   return 2;
 }
 
