@@ -307,7 +307,7 @@ void AddFcallRows(Instance& instance, const std::shared_ptr<Functions>& function
          .complexity = "What the function does",
          .summary = writes ? "Calls a function of a library."
                            : "Calls a function of a library that must not write.",
-         .syntax = "function:string numkeys:integer [key:key ...] [arg:string ...]",
+         .syntax = "function numkeys:integer [key:key ...] [arg ...]",
          .run = [functions](CommandContext& context) { return Fcall(*functions, context); }});
   }
 }
@@ -359,14 +359,14 @@ void AddFunctionCommands(Instance& instance) {
                                                     "response_policy:all_succeeded"};
   const FunctionRow kRows[] = {
       {"function|load", -3, kWrite | doors::kDenyOom, "O(1)", "Adds a library.",
-       "[REPLACE] function-code:string", everywhere, FunctionLoad},
-      {"function|delete", 3, kWrite, "O(1)", "Removes a library.", "library-name:string",
-       everywhere, FunctionDelete},
+       "[REPLACE] function-code", everywhere, FunctionLoad},
+      {"function|delete", 3, kWrite, "O(1)", "Removes a library.", "library-name", everywhere,
+       FunctionDelete},
       {"function|flush", -2, kWrite, "O(N) for N functions", "Removes all libraries.",
        "[ASYNC | SYNC]", everywhere, FunctionFlush},
       {"function|restore", -3, kWrite | doors::kDenyOom, "O(N) for N functions",
-       "Adds the libraries of a dump.", "serialized-value:string [FLUSH | APPEND | REPLACE]",
-       everywhere, FunctionRestore},
+       "Adds the libraries of a dump.", "serialized-value [FLUSH | APPEND | REPLACE]", everywhere,
+       FunctionRestore},
       {"function|dump",
        2,
        0,
@@ -380,7 +380,7 @@ void AddFunctionCommands(Instance& instance) {
        0,
        "O(N) for N functions",
        "Lists the libraries and their functions.",
-       "[LIBRARYNAME library-name-pattern:string] [WITHCODE]",
+       "[LIBRARYNAME library-name-pattern:pattern] [WITHCODE]",
        {"nondeterministic_output_order"},
        FunctionList},
       {"function|stats",

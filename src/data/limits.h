@@ -56,6 +56,8 @@ inline constexpr size_t kMaxScriptReplyBytes = 512UL * 1024 * 1024;
 // What the functions of a script that call back into it (pcall, string.gsub, coroutines) may
 // together take of the thread's stack.
 inline constexpr ptrdiff_t kMaxScriptStackBytes = 1024L * 1024;
+// How deep the values of cjson and cmsgpack may be nested, whatever their options say.
+inline constexpr int kMaxScriptNesting = 4'000;
 // Bytes of scripts that are remembered for EVALSHA. When they are exceeded all are forgotten, as
 // after a restart: clients send them again.
 inline constexpr size_t kMaxScriptCacheBytes = 256UL * 1024 * 1024;

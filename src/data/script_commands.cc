@@ -147,9 +147,8 @@ struct EvalRow {
 };
 
 void AddEvalRows(Instance& instance, const std::shared_ptr<Scripts>& scripts) {
-  constexpr std::string_view kByText =
-      "script:string numkeys:integer [key:key ...] [arg:string ...]";
-  constexpr std::string_view kBySha = "sha1:string numkeys:integer [key:key ...] [arg:string ...]";
+  constexpr std::string_view kByText = "script numkeys:integer [key:key ...] [arg ...]";
+  constexpr std::string_view kBySha = "sha1 numkeys:integer [key:key ...] [arg ...]";
   const EvalRow kRows[] = {
       {"eval", doors::kWrite, "2.6.0", "Runs a script.", kByText, Eval},
       {"evalsha", doors::kWrite, "2.6.0", "Runs a script that was sent before.", kBySha, EvalSha},
@@ -229,7 +228,7 @@ void AddScriptCommands(Instance& instance) {
        "2.6.0",
        "O(N) for N bytes",
        "Keeps a script for EVALSHA without running it.",
-       "script:string",
+       "script",
        {"request_policy:all_nodes", "response_policy:all_succeeded"},
        ScriptLoad},
       {"script|exists",
@@ -238,7 +237,7 @@ void AddScriptCommands(Instance& instance) {
        "2.6.0",
        "O(N) for N scripts",
        "Tells which scripts are kept.",
-       "sha1:string ...",
+       "sha1 ...",
        {"request_policy:all_shards", "response_policy:agg_logical_and"},
        ScriptExists},
       {"script|flush",

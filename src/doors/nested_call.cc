@@ -23,9 +23,8 @@ NestedCalls::NestedCalls(Instance& instance, CommandContext& outer, NestedOption
   std::ranges::sort(declared_);
 }
 
-Refusal NestedCalls::Check(Args args, const Command*& command) const {
-  const CommandTable::Lookup found = instance_.commands().Find(args);
-  command = found.command;
+Refusal NestedCalls::Check(const CommandTable::Lookup& found, Args args) const {
+  const Command* command = found.command;
   if (command == nullptr || found.unknown_subcommand) return Refusal::kUnknown;
   if (!command->AcceptsArity(args.size())) return Refusal::kArity;
   if (command->Has(kNoScript)) return Refusal::kNotAllowed;
@@ -44,9 +43,10 @@ bool NestedCalls::IsCovered(const Command& command, Args args) {
 }
 
 Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
-  const Command* command = nullptr;
-  const Refusal refusal = Check(args, command);
+  const CommandTable::Lookup found = instance_.commands().Find(args);
+  const Refusal refusal = Check(found, args);
   if (refusal != Refusal::kNone) return refusal;
+  const Command* command = found.command;
   const net::RespWriter writer(reply, protocol);
   if (!command->run) {
     RunHere(*command, args, writer);

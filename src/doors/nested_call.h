@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "doors/command.h"
+#include "doors/command_table.h"
 
 namespace cairn::doors {
 
@@ -46,7 +47,7 @@ class NestedCalls {
   bool written() const { return written_; }
 
  private:
-  Refusal Check(Args args, const Command*& command) const;
+  Refusal Check(const CommandTable::Lookup& found, Args args) const;
   bool IsCovered(const Command& command, Args args);
   void RunHere(const Command& command, Args args, net::RespWriter reply);
 

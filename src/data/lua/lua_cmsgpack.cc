@@ -250,16 +250,22 @@ class Unpacker {
     lua_pushlstring(lua_, text.data(), text.size());
   }
 
-  void Array(uint64_t count) {
+  void Descend() {
+    if (++depth_ > kMaxScriptNesting) luaL_error(lua_, "Bad data format in input.");
     lua_createtable(lua_, 0, 0);
+  }
+
+  void Array(uint64_t count) {
+    Descend();
     for (uint64_t i = 1; i <= count; ++i) {
       Value();
       lua_rawseti(lua_, -2, static_cast<int>(i));
     }
+    --depth_;
   }
 
   void Map(uint64_t pairs) {
-    lua_createtable(lua_, 0, 0);
+    Descend();
     for (uint64_t i = 0; i < pairs; ++i) {
       Value();
       Value();
@@ -268,10 +274,12 @@ class Unpacker {
       if (!is_key) luaL_error(lua_, "Bad data format in input.");
       lua_rawset(lua_, -3);
     }
+    --depth_;
   }
 
   lua_State* lua_;
   std::string_view rest_;
+  int depth_ = 0;
 };
 
 // Pushes up to `limit` values from `offset`. With a limit the first result is where the next value

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <luajit-2.1/lua.hpp>
@@ -5,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "data/limits.h"
 #include "data/lua/lua_json.h"
 
 namespace cairn::data {
@@ -265,7 +267,8 @@ class Decoder {
   }
 
   void Descend(int depth) {
-    if (depth <= options_.decode_max_depth && lua_checkstack(lua_, 4) != 0) return;
+    const int limit = std::min(options_.decode_max_depth, kMaxScriptNesting);
+    if (depth <= limit && lua_checkstack(lua_, 4) != 0) return;
     luaL_error(lua_, "Found too many nested data structures (%d) at character %d", depth,
                static_cast<int>(scanner_.position()));
   }

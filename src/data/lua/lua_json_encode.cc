@@ -140,7 +140,8 @@ class Encoder {
   }
 
   void Table(int depth) {
-    if (depth > options_.encode_max_depth || lua_checkstack(lua_, 4) == 0) {
+    const int limit = std::min(options_.encode_max_depth, kMaxScriptNesting);
+    if (depth > limit || lua_checkstack(lua_, 4) == 0) {
       luaL_error(lua_, "Cannot serialise, excessive nesting (%d)", depth);
     }
     // A table that holds itself twice doubles with each level.

@@ -112,7 +112,9 @@ int Next(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   lua_settop(lua, 2);
   if (PushProtectedContent(lua, 1)) lua_replace(lua, 1);
-  return lua_next(lua, 1) != 0 ? 2 : 1;
+  if (lua_next(lua, 1) != 0) return 2;
+  lua_pushnil(lua);
+  return 1;
 }
 
 int Pairs(lua_State* lua) {
@@ -165,9 +167,10 @@ int Xpcall(lua_State* lua) {
     lua_replace(lua, 1);
     return lua_gettop(lua);
   }
-  lua_call(lua, 1, 1);
+  CallCaught(lua, 1);
+  lua_settop(lua, 1);
   lua_pushboolean(lua, 0);
-  lua_insert(lua, -2);
+  lua_insert(lua, 1);
   return 2;
 }
 

@@ -92,15 +92,17 @@ int OnError(lua_State* lua) {
     lua_getinfo(lua, "Sl", &where);
     known = std::string_view(where.what) != "C";
   }
-  if (!lua_istable(lua, 1)) {
+  // A new table: the one that was raised may be shared, and read-only.
+  lua_createtable(lua, 0, 3);
+  lua_pushliteral(lua, "err");
+  if (lua_istable(lua, 1)) {
+    lua_pushvalue(lua, -1);
+    lua_rawget(lua, 1);
+  } else {
     const char* text = lua_tostring(lua, 1);
     lua_pushfstring(lua, "ERR %s", text == nullptr ? "unknown error" : text);
-    lua_createtable(lua, 0, 3);
-    lua_insert(lua, -2);
-    lua_setfield(lua, -2, "err");
-  } else {
-    lua_pushvalue(lua, 1);
   }
+  lua_rawset(lua, -3);
   if (known) {
     lua_pushstring(lua, "source");
     lua_pushstring(lua, where.source);
@@ -154,9 +156,6 @@ class Running {
     runtime_.stopped_at.clear();
     runtime_.stack_base = static_cast<const char*>(__builtin_frame_address(0));
     ResetJsonOptions(runtime_);
-    lua_gc(runtime_.lua, LUA_GCRESTART, 0);
-    lua_gc(runtime_.lua, LUA_GCSETPAUSE, 200);
-    lua_gc(runtime_.lua, LUA_GCSETSTEPMUL, 200);
     lua_sethook(runtime_.lua, OnStep, LUA_MASKCOUNT, kInstructionsPerStep);
   }
   ~Running() {
@@ -353,13 +352,6 @@ Result<std::vector<ScriptFunction>> LuaState::LoadLibrary(std::string_view sourc
     functions.push_back(std::move(entry.function));
   }
   return functions;
-}
-
-void LuaState::UnloadLibraries() {
-  for (const auto& [name, reference] : runtime_->functions) {
-    luaL_unref(runtime_->lua, LUA_REGISTRYINDEX, reference);
-  }
-  runtime_->functions.clear();
 }
 
 }  // namespace cairn::data

@@ -85,7 +85,6 @@ class LuaState {
   // Runs the code of a library and keeps the functions that it registers. An error leaves those of
   // other libraries as they were; its message is for the client.
   Result<std::vector<ScriptFunction>> LoadLibrary(std::string_view source, ScriptHost& host);
-  void UnloadLibraries();
   // Runs the function input.name of a loaded library.
   ScriptEnd RunFunction(const ScriptInput& input, ScriptHost& host, net::RespWriter& reply);
 
