@@ -15,6 +15,7 @@ void AddDataCommands(doors::Instance& instance) {
   AddKeyCommands(instance);
   AddListCommands(instance);
   AddListBlockingCommands(instance);
+  AddDumpCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
 }

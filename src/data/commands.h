@@ -18,6 +18,7 @@ void AddSetAlgebraCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddListCommands(doors::Instance& instance);
 void AddListBlockingCommands(doors::Instance& instance);
+void AddDumpCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
 
