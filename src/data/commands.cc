@@ -24,6 +24,7 @@ void AddDataCommands(doors::Instance& instance) {
   AddStreamReadCommands(instance);
   AddStreamGroupCommands(instance);
   AddStreamInfoCommands(instance);
+  AddDumpCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
   AddJsonDocumentCommands(instance);

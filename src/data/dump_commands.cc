@@ -1,0 +1,230 @@
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "data/commands.h"
+#include "data/entry.h"
+#include "data/fields.h"
+#include "data/list.h"
+#include "data/rdb_format.h"
+#include "data/string_value.h"
+#include "doors/arg_parser.h"
+#include "doors/command.h"
+
+namespace cairn::data {
+namespace {
+
+using doors::ArgParser;
+using doors::Command;
+using doors::CommandContext;
+
+// --- DUMP ---------------------------------------------------------------------------------------
+
+Result<Bytes> DumpString(const Entry& entry) {
+  CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Open(entry));
+  CAIRN_ASSIGN_OR_RETURN(const BytesView text, string.ReadAll());
+  RdbWriter writer(RdbType::kString);
+  writer.String(text);
+  return std::move(writer).Finish();
+}
+
+// A hash or a set.
+Result<Bytes> DumpFields(CommandContext& context, const Entry& entry) {
+  const bool is_hash = entry.type() == ValueType::kHash;
+  CAIRN_ASSIGN_OR_RETURN(Fields fields, Fields::Load(context, entry.user_key(), entry.type()));
+  RdbWriter writer(is_hash ? RdbType::kHash : RdbType::kSet);
+  writer.Length(fields.count());
+  CAIRN_RETURN_IF_ERROR(fields.ForEach([&](BytesView member, BytesView value) -> Result<bool> {
+    writer.String(member);
+    if (is_hash) writer.String(value);
+    return true;
+  }));
+  return std::move(writer).Finish();
+}
+
+Result<Bytes> DumpList(CommandContext& context, const Entry& entry) {
+  CAIRN_ASSIGN_OR_RETURN(List list, List::Load(context, entry.user_key()));
+  RdbWriter writer(RdbType::kList);
+  writer.Length(list.size());
+  CAIRN_RETURN_IF_ERROR(list.Visit({.count = list.size()}, [&](uint64_t, BytesView element) {
+    writer.String(element);
+    return true;
+  }));
+  return std::move(writer).Finish();
+}
+
+// nullopt for a type that has no form there.
+Result<std::optional<Bytes>> DumpValue(CommandContext& context, const Entry& entry) {
+  switch (entry.type()) {
+    case ValueType::kString: {
+      CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpString(entry));
+      return std::optional(std::move(dump));
+    }
+    case ValueType::kHash:
+    case ValueType::kSet: {
+      CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpFields(context, entry));
+      return std::optional(std::move(dump));
+    }
+    case ValueType::kList: {
+      CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpList(context, entry));
+      return std::optional(std::move(dump));
+    }
+    case ValueType::kSortedSet:
+    case ValueType::kStream:
+    case ValueType::kJson:
+      break;
+  }
+  return std::optional<Bytes>();
+}
+
+Result<void> Dump(CommandContext& context) {
+  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[1]));
+  if (!entry.exists()) {
+    context.reply.Null();
+    return {};
+  }
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> dump, DumpValue(context, entry));
+  if (!dump) return context.Fail("ERR DUMP is not available for values of this type");
+  context.reply.Bulk(*dump);
+  return {};
+}
+
+// --- RESTORE ------------------------------------------------------------------------------------
+
+struct RestoreOptions {
+  bool replace = false;
+  bool absolute_ttl = false;
+};
+
+// IDLETIME and FREQ are checked and forgotten: neither is kept.
+RestoreOptions ParseRestoreOptions(ArgParser& parser) {
+  RestoreOptions options;
+  bool idle_time = false;
+  bool frequency = false;
+  while (parser.HasNext()) {
+    if (parser.Keyword("REPLACE")) {
+      options.replace = true;
+    } else if (parser.Keyword("ABSTTL")) {
+      options.absolute_ttl = true;
+    } else if (!frequency && parser.remaining() > 1 && parser.Keyword("IDLETIME")) {
+      idle_time = true;
+      if (parser.Integer() < 0) parser.Fail("ERR Invalid IDLETIME value, must be >= 0");
+    } else if (!idle_time && parser.remaining() > 1 && parser.Keyword("FREQ")) {
+      frequency = true;
+      const int64_t value = parser.Integer();
+      if (value < 0 || value > 255) {
+        parser.Fail("ERR Invalid FREQ value, must be >= 0 and <= 255");
+      }
+    } else {
+      parser.Fail(doors::kSyntaxError);
+    }
+  }
+  return options;
+}
+
+bool IsRestorable(ValueType type) {
+  return type == ValueType::kString || type == ValueType::kHash || type == ValueType::kSet ||
+         type == ValueType::kList;
+}
+
+// Writes the value under a key that is free, and tells of it.
+Result<void> WriteValue(CommandContext& context, std::string_view key, const RdbValue& value) {
+  if (value.type == ValueType::kHash || value.type == ValueType::kSet) {
+    CAIRN_ASSIGN_OR_RETURN(Fields fields, Fields::Load(context, key, value.type));
+    for (const auto& [field, text] : value.fields) fields.PutNew(field, text);
+    for (const Bytes& member : value.members) fields.PutNew(member);
+    fields.Save(context, doors::kEventGeneric, "restore");
+    return {};
+  }
+  if (value.type == ValueType::kList) {
+    CAIRN_ASSIGN_OR_RETURN(List list, List::Load(context, key));
+    for (const Bytes& element : value.members) list.Push(ListEnd::kRight, element);
+    list.Save();
+  } else {
+    CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, key));
+    PutString(entry, value.text);
+  }
+  context.Notify(doors::kEventGeneric, "restore", key);
+  return {};
+}
+
+// Puts the value in place of what `entry` has. A deadline that has passed leaves no key.
+Result<void> ReplaceValue(CommandContext& context, Entry entry, const RdbValue& value,
+                          std::optional<int64_t> expire_ms) {
+  const std::string_view key = context.args[1];
+  const bool replaces = entry.exists();
+  if (replaces) entry.Remove();
+  if (expire_ms && *expire_ms <= context.now().millis()) {
+    if (replaces) context.Notify(doors::kEventGeneric, "del", key);
+    return {};
+  }
+  CAIRN_RETURN_IF_ERROR(WriteValue(context, key, value));
+  if (expire_ms) {
+    CAIRN_ASSIGN_OR_RETURN(Entry written, Entry::Load(context, key));
+    written.SetExpiry(expire_ms);
+  }
+  return {};
+}
+
+Result<void> Restore(CommandContext& context) {
+  ArgParser parser(context.args, 4);
+  const RestoreOptions options = ParseRestoreOptions(parser);
+  if (!parser.Finish()) return context.Fail(parser.error());
+  CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
+  if (entry.exists() && !options.replace) {
+    return context.Fail("BUSYKEY Target key name already exists.");
+  }
+  const std::optional<int64_t> ttl = doors::ParseInteger(context.args[2]);
+  if (!ttl) return context.Fail(doors::kNotAnInteger);
+  if (*ttl < 0) return context.Fail("ERR Invalid TTL value, must be >= 0");
+  if (!HasValidFooter(context.args[3])) {
+    return context.Fail("ERR DUMP payload version or checksum are wrong");
+  }
+  const std::optional<RdbValue> value = DecodeRdbValue(context.args[3]);
+  if (!value || !IsRestorable(value->type)) return context.Fail("ERR Bad data format");
+  std::optional<int64_t> expire_ms;
+  if (*ttl != 0) {
+    int64_t deadline = 0;
+    const int64_t start = options.absolute_ttl ? 0 : context.now().millis();
+    if (__builtin_add_overflow(*ttl, start, &deadline)) {
+      return context.Fail("ERR Invalid TTL value, must be >= 0");
+    }
+    expire_ms = deadline;
+  }
+  CAIRN_RETURN_IF_ERROR(ReplaceValue(context, std::move(entry), *value, expire_ms));
+  context.reply.Ok();
+  return {};
+}
+
+}  // namespace
+
+void AddDumpCommands(doors::Instance& instance) {
+  instance.commands().Add({.name = "dump",
+                           .arity = 2,
+                           .flags = doors::kReadOnly,
+                           .categories = doors::kCategoryKeyspace,
+                           .keys = {{1, 1, 1, "RO access"}},
+                           .group = "generic",
+                           .since = "2.6.0",
+                           .complexity = "O(N) for N bytes",
+                           .summary = "Returns a value in the form in which Redis saves it.",
+                           .syntax = "key:key",
+                           .tips = {"nondeterministic_output"},
+                           .run = Dump});
+  instance.commands().Add(
+      {.name = "restore",
+       .arity = -4,
+       .flags = doors::kWrite | doors::kDenyOom,
+       .categories = doors::kCategoryKeyspace | doors::kCategoryDangerous,
+       .keys = {{1, 1, 1, "OW update"}},
+       .group = "generic",
+       .since = "2.6.0",
+       .complexity = "O(N) for N bytes",
+       .summary = "Makes a key out of what DUMP has returned, here or in Redis.",
+       .syntax = "key:key ttl:integer serialized-value [REPLACE] [ABSTTL] "
+                 "[IDLETIME seconds:integer] [FREQ frequency:integer]",
+       .run = Restore});
+}
+
+}  // namespace cairn::data
