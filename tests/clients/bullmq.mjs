@@ -28,10 +28,16 @@ const makeEvents = (queue) =>
 
 /** Waits until the queue's counts, of all states, are exactly these; those not named are 0. */
 async function awaitCounts(queue, expected) {
-  await eventually(async () => {
-    const counts = await queue.getJobCounts(...ALL_STATES);
-    return ALL_STATES.every((state) => counts[state] === (expected[state] ?? 0));
-  });
+  let counts;
+  try {
+    await eventually(async () => {
+      counts = await queue.getJobCounts(...ALL_STATES);
+      return ALL_STATES.every((state) => counts[state] === (expected[state] ?? 0));
+    });
+  } catch (error) {
+    const [is, wanted] = [counts, expected].map((some) => JSON.stringify(some));
+    throw new Error(`${queue.name}: ${is} and not ${wanted}`, { cause: error });
+  }
 }
 
 before(async () => {

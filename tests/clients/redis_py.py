@@ -3,6 +3,7 @@
 
 import sys
 import threading
+import time
 import unittest
 
 import redis
@@ -29,6 +30,14 @@ def in_thread(function):
     return result
 
 
+def eventually(condition):
+    """Waits until it holds, which is the only thing that is waited for."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError("waited in vain")
+
+
 class RedisPy(unittest.TestCase):
     def setUp(self):
         self.r = connect()
@@ -37,8 +46,7 @@ class RedisPy(unittest.TestCase):
 
     def await_blocked_client(self):
         """Until some client waits in a blocking command."""
-        while self.r.info("clients")["blocked_clients"] == 0:
-            pass
+        eventually(lambda: self.r.info("clients")["blocked_clients"] > 0)
 
     def test_strings(self):
         r = self.r
@@ -216,8 +224,7 @@ class RedisPy(unittest.TestCase):
         p = self.r.pubsub(ignore_subscribe_messages=True)
         p.subscribe(events=handle)
         thread = p.run_in_thread(sleep_time=0.1, daemon=True)
-        while self.r.pubsub_numsub("events") != [("events", 1)]:
-            pass
+        eventually(lambda: self.r.pubsub_numsub("events") == [("events", 1)])
         for i in range(100):
             self.r.publish("events", i)
         self.assertTrue(arrived.wait(TIMEOUT_S))

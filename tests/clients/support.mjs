@@ -16,11 +16,13 @@ export function load(name) {
   }
 }
 
-/** Calls `look` again and again until it returns something true, and returns that. */
+const LIMIT_MS = 60_000;
+
+/** Calls `look` again and again until it returns something true. */
 export async function eventually(look) {
-  for (;;) {
-    const seen = await look();
-    if (seen) return seen;
+  const deadline = performance.now() + LIMIT_MS;
+  while (!(await look())) {
+    if (performance.now() > deadline) throw new Error(`waited in vain for ${look}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
