@@ -443,7 +443,14 @@ Result<void> GeoRadiusByMember(CommandContext& context) {
   constexpr SearchStyle kStyle{.old = true, .stores = kStores};
   Search search;
   CAIRN_RETURN_IF_ERROR(TakeMember(parser, set, search));
-  TakeRadius(parser, search);
+  if (set.exists()) {
+    TakeRadius(parser, search);
+  } else {
+    // Redis does not look at the radius then.
+    parser.Next();
+    parser.Next();
+    search.has_shape = true;
+  }
   CAIRN_RETURN_IF_ERROR(ParseSearch(parser, set, kStyle, context.args[0], search));
   if (!parser.ok()) return context.Fail(parser.error());
   return RunSearch(context, set, kStyle, search);
