@@ -218,7 +218,8 @@ int64_t Stream::EstimateEntriesRead(StreamId id) const {
 
 bool Stream::HasTombstonesFrom(StreamId start) const {
   if (length_ == 0 || max_deleted_id_.IsZero()) return false;
-  return start <= max_deleted_id_;
+  // What was deleted in front of the first entry leaves no gap.
+  return first_id_ <= max_deleted_id_ && start <= max_deleted_id_;
 }
 
 }  // namespace cairn::data

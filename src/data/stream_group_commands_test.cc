@@ -79,6 +79,8 @@ TEST_F(StreamGroupCommandsTest, ReadingNeedsTheGroup) {
     MULTI
     XREADGROUP GROUP g a BLOCK 0 STREAMS s >
     EXEC                      => [(nil)]
+    XINFO CONSUMERS s g       => []
+    XREADGROUP GROUP g a STREAMS s 0
     XINFO CONSUMERS s g       => [["name", "a", "pending", (integer) 0, "idle", (integer) 0]]
   )");
 }
@@ -153,6 +155,11 @@ TEST_F(StreamGroupCommandsTest, LagIsKnownAsFarAsItCanBe) {
     XGROUP SETID s g 0 ENTRIESREAD 9223372036854775807
     XREADGROUP GROUP g a STREAMS s >
     XINFO GROUPS s            => [["name", "g", "consumers", (integer) 1, "pending", (integer) 2, "last-delivered-id", "3-1", "entries-read", (integer) 3, "lag", (integer) 0]]
+    XADD front 1-1 a 1
+    XADD front 2-1 a 1
+    XGROUP CREATE front g 0 ENTRIESREAD 0
+    XDEL front 1-1
+    XINFO GROUPS front        => [["name", "g", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "0-0", "entries-read", (integer) 0, "lag", (integer) 2]]
     XADD t 1-1 a 1
     XGROUP CREATE t g 0 ENTRIESREAD 9223372036854775807
     XREADGROUP GROUP g a STREAMS t >

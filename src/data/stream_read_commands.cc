@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/commands.h"
@@ -249,20 +250,18 @@ Result<std::optional<GroupRead>> CheckGroupRead(CommandContext& context, const R
   return std::optional(read);
 }
 
-// Whether there is something to answer with. Entries that others have waited for longer are not.
-Result<bool> HasSomething(CommandContext& context, const ReadOptions& options,
-                          const GroupRead& read) {
-  if (read.history_behind) return true;
-  if (context.caller.must_wait) return false;
-  CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, read.key));
-  CAIRN_ASSIGN_OR_RETURN(const auto group, StreamGroup::Find(stream, *options.group));
-  CAIRN_ASSIGN_OR_RETURN(const StreamId top, FindTopId(stream));
-  return top > group->last_delivered();
+Result<void> SeeConsumer(CommandContext& context, StreamGroup& group, const ReadOptions& options,
+                         std::string_view key) {
+  const int64_t now_ms = context.now().millis();
+  CAIRN_ASSIGN_OR_RETURN(const bool added, group.AddConsumer(options.consumer, now_ms));
+  if (added) context.Notify(doors::kEventStream, "xgroup-createconsumer", key);
+  return group.SetSeen(options.consumer, now_ms);
 }
 
-// Hands out what nobody has got yet.
+// Hands out what nobody has got yet. Entries that others have waited for longer stay; if nothing is
+// handed out, nothing changes.
 Result<ReplyList> Deliver(CommandContext& context, Stream& stream, StreamGroup& group,
-                          const ReadOptions& options) {
+                          const ReadOptions& options, std::string_view key) {
   std::vector<StreamId> ids;
   ReplyList entries(context.reply);
   if (context.caller.must_wait) return entries;
@@ -274,6 +273,8 @@ Result<ReplyList> Deliver(CommandContext& context, Stream& stream, StreamGroup& 
         ids.push_back(entry.id);
         return true;
       }));
+  if (ids.empty()) return entries;
+  CAIRN_RETURN_IF_ERROR(SeeConsumer(context, group, options, key));
   for (const StreamId id : ids) {
     group.Advance(id);
     if (options.no_ack) continue;
@@ -324,17 +325,16 @@ Result<void> ReadOne(CommandContext& context, const ReadOptions& options, const 
   CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, read.key));
   CAIRN_ASSIGN_OR_RETURN(std::optional<StreamGroup> group,
                          StreamGroup::Find(stream, *options.group));
-  const int64_t now_ms = context.now().millis();
-  CAIRN_ASSIGN_OR_RETURN(const bool added, group->AddConsumer(options.consumer, now_ms));
-  if (added) context.Notify(doors::kEventStream, "xgroup-createconsumer", read.key);
-  CAIRN_RETURN_IF_ERROR(group->SetSeen(options.consumer, now_ms));
   if (read.history_behind) {
+    CAIRN_RETURN_IF_ERROR(SeeConsumer(context, *group, options, read.key));
     CAIRN_ASSIGN_OR_RETURN(const ReplyList entries,
                            Redeliver(context, stream, *group, options, *read.history_behind));
     replies.Add(read.key, entries);
   } else {
-    CAIRN_ASSIGN_OR_RETURN(const ReplyList entries, Deliver(context, stream, *group, options));
-    if (entries.count() != 0) replies.Add(read.key, entries);
+    CAIRN_ASSIGN_OR_RETURN(const ReplyList entries,
+                           Deliver(context, stream, *group, options, read.key));
+    if (entries.count() == 0) return {};
+    replies.Add(read.key, entries);
   }
   group->Save();
   stream.Save();
@@ -343,29 +343,22 @@ Result<void> ReadOne(CommandContext& context, const ReadOptions& options, const 
 
 Result<void> XReadGroup(CommandContext& context) {
   ArgParser parser(context.args);
-  const ReadOptions options = ParseReadOptions(parser, Reader::kGroup);
+  ReadOptions options = ParseReadOptions(parser, Reader::kGroup);
   if (!parser.ok()) return context.Fail(parser.error());
   std::vector<GroupRead> reads;
-  bool has_something = false;
   for (size_t i = 0; i < options.keys.size(); ++i) {
     CAIRN_ASSIGN_OR_RETURN(const std::optional<GroupRead> read,
                            CheckGroupRead(context, options, i));
     if (!read) return {};
-    CAIRN_ASSIGN_OR_RETURN(const bool has, HasSomething(context, options, *read));
-    has_something = has_something || has;
     reads.push_back(*read);
-  }
-  // Who waits has changed nothing.
-  if (!has_something && options.wait && context.caller.may_block) {
-    context.reply.NullArray();
-    return context.Block(*options.wait);
   }
   StreamReplies replies(context);
   for (const GroupRead& read : reads) {
     CAIRN_RETURN_IF_ERROR(ReadOne(context, options, read, replies));
   }
-  if (!replies.Finish()) context.reply.NullArray();
-  return {};
+  if (replies.Finish()) return {};
+  context.reply.NullArray();
+  return options.wait ? context.Block(*std::move(options.wait)) : Result<void>();
 }
 
 }  // namespace
