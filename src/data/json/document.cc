@@ -183,13 +183,14 @@ Result<std::optional<JsonValue>> JsonDocument::Element(const JsonSplit& array, u
 Result<JsonValue::Object> JsonDocument::Children(const JsonSplit& container) {
   JsonValue::Object children;
   bool readable = true;
-  CAIRN_RETURN_IF_ERROR(elements_.Scan(
-      SuffixRange::Prefix(NodeSuffix('c', container.node)), {}, [&](BytesView, BytesView row) {
-        std::optional<JsonMember> child = DecodeRow(container, row);
-        readable = child.has_value();
-        if (child) children.push_back(*std::move(child));
-        return readable;
-      }));
+  const auto visit = [&](BytesView, BytesView row) {
+    std::optional<JsonMember> child = DecodeRow(container, row);
+    readable = child.has_value();
+    if (child) children.push_back(*std::move(child));
+    return readable;
+  };
+  CAIRN_RETURN_IF_ERROR(
+      elements_.Scan(SuffixRange::Prefix(NodeSuffix('c', container.node)), {}, visit));
   if (!readable) return Unreadable("child");
   return children;
 }
@@ -265,21 +266,19 @@ Result<void> JsonDocument::Free(const JsonValue& value) {
   std::vector<Bytes> suffixes{HeaderSuffix(container->node)};
   std::vector<JsonValue> below;
   bool readable = true;
+  const auto visit = [&](BytesView suffix, BytesView row) {
+    std::optional<JsonMember> child = DecodeRow(*container, row);
+    readable = child.has_value();
+    if (!child) return false;
+    suffixes.emplace_back(suffix);
+    if (container->type == JsonType::kObject) {
+      suffixes.push_back(NameSuffix(container->node, child->name));
+    }
+    if (child->value.split() != nullptr) below.push_back(std::move(child->value));
+    return true;
+  };
   CAIRN_RETURN_IF_ERROR(
-      elements_.Scan(SuffixRange::Prefix(NodeSuffix('c', container->node)), {},
-                     [&](BytesView suffix, BytesView row) {
-                       std::optional<JsonMember> child = DecodeRow(*container, row);
-                       readable = child.has_value();
-                       if (!child) return false;
-                       suffixes.emplace_back(suffix);
-                       if (container->type == JsonType::kObject) {
-                         suffixes.push_back(NameSuffix(container->node, child->name));
-                       }
-                       if (child->value.split() != nullptr) {
-                         below.push_back(std::move(child->value));
-                       }
-                       return true;
-                     }));
+      elements_.Scan(SuffixRange::Prefix(NodeSuffix('c', container->node)), {}, visit));
   if (!readable) return Unreadable("child");
   for (const Bytes& suffix : suffixes) elements_.Delete(suffix);
   for (const JsonValue& child : below) CAIRN_RETURN_IF_ERROR(Free(child));

@@ -4,6 +4,8 @@
 
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "data/json/encoding.h"
 #include "data/keys.h"
@@ -26,11 +28,11 @@ class JsonDocumentTest : public ::testing::Test {
     Rows rows;
     const auto snapshot = server_.store().Read();
     EXPECT_TRUE(snapshot.ok());
-    const auto scanned = (*snapshot)->Scan(store::Range::All(store::Space::kData), {},
-                                           [&](BytesView key, BytesView value) {
-                                             rows.emplace(key, value);
-                                             return true;
-                                           });
+    const auto keep = [&](BytesView key, BytesView value) {
+      rows.emplace(key, value);
+      return true;
+    };
+    const auto scanned = (*snapshot)->Scan(store::Range::All(store::Space::kData), {}, keep);
     EXPECT_TRUE(scanned.ok());
     return rows;
   }
@@ -88,7 +90,8 @@ TEST_F(JsonDocumentTest, SmallDocumentsAreOneRecord) {
 TEST_F(JsonDocumentTest, LargeContainersAreRowsOfTheirChildren) {
   const std::string text(kMaxInlineJsonBytes, 'x');
   ASSERT_EQ(server_.Run({"JSON.SET", "k", "$", R"({"a":1,"b":[2,")" + text + R"("]})"}), "OK");
-  const auto record = DecodeRecord(AllRows().at(EncodeRecordKey({0, "k"})));
+  const Rows rows = AllRows();
+  const auto record = DecodeRecord(rows.at(EncodeRecordKey({0, "k"})));
   ASSERT_TRUE(record.has_value());
   EXPECT_NE(record->generation, 0U);
   EXPECT_EQ(HexEncode(record->payload), "010000000000000002090000000000000000");
@@ -174,14 +177,13 @@ TEST_F(JsonDocumentTest, ALargeArrayGrowsAndShrinksAtBothEnds) {
 TEST_F(JsonDocumentTest, DamagedRowsAreReportedAndNothingCrashes) {
   ASSERT_EQ(server_.Run({"JSON.SET", "k", "$", LargeDocument()}), "OK");
   const Rows rows = AllRows();
-  const auto run = server_.store().Run(store::Scopes::Exclusive(),
-                                       [&](store::Transaction& transaction) -> Result<void> {
-                                         for (const auto& [key, value] : rows) {
-                                           if (key.front() != 2) continue;
-                                           transaction.Put({store::Space::kData, key}, "\xff");
-                                         }
-                                         return {};
-                                       });
+  const auto damage = [&](store::Transaction& transaction) -> Result<void> {
+    for (const auto& [key, value] : rows) {
+      if (key.front() == 2) transaction.Put({store::Space::kData, key}, "\xff");
+    }
+    return {};
+  };
+  const auto run = server_.store().Run(store::Scopes::Exclusive(), damage);
   ASSERT_TRUE(run.ok());
   for (const char* path : {"$", "$.stats", "$..available"}) {
     EXPECT_TRUE(server_.Run({"JSON.GET", "k", path}).starts_with("(error)")) << path;

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "data/json/text.h"
 #include "data/json/value.h"
+#include "data/keys.h"
 #include "data/testing/script.h"
 
 // Random edits of one document against the same edits of a value in memory, with restarts in
@@ -206,20 +207,29 @@ class JsonModelTest : public ::testing::TestWithParam<uint64_t> {
 
   void CheckAll() {
     EXPECT_EQ(server_.Connect().RunValue({"JSON.GET", "k"}).text, PrintJson(model_));
+    const auto snapshot = server_.store().Read();
+    ASSERT_TRUE(snapshot.ok());
+    const auto scanned = (*snapshot)->Scan(ElementRange(0), {}, [&](BytesView, BytesView) {
+      split_ = true;
+      return false;
+    });
+    EXPECT_TRUE(scanned.ok());
     server_.CheckConsistency();
   }
 
   SeededRandom random_{GetParam()};
   DataServer server_;
   JsonValue model_{JsonValue::Object{}};
+  bool split_ = false;  // it was stored in rows at some time
 };
 
 TEST_P(JsonModelTest, AgreesWithAValueInMemory) {
   Expect({"JSON.SET", "k", "$", "{}"}, "OK");
-  for (int i = 0; i < 1200 && !HasFailure(); ++i) {
+  for (int i = 0; i < 1000 && !HasFailure(); ++i) {
     Step();
     if (i % 50 == 49) CheckAll();
   }
+  EXPECT_TRUE(split_);
   EXPECT_EQ(server_.Run({"JSON.DEL", "k"}), "(integer) 1");
 }
 
