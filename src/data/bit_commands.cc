@@ -86,6 +86,9 @@ struct RangeArgument {
   int64_t last = -1;
   bool in_bits = false;
 
+  // Empty whatever the size of the string is.
+  bool IsReversed() const { return first < 0 && last < 0 && first > last; }
+
   // nullopt if the range is empty.
   std::optional<BitRange> Resolve(size_t string_size) const {
     const auto size = static_cast<int64_t>(string_size) * (in_bits ? 8 : 1);
@@ -94,7 +97,7 @@ struct RangeArgument {
     };
     const int64_t begin = from_front(first);
     const int64_t end = std::min(from_front(last), size - 1) + 1;
-    if (begin >= end || (first < 0 && last < 0 && first > last)) return std::nullopt;
+    if (begin >= end || IsReversed()) return std::nullopt;
     const size_t scale = in_bits ? 1 : 8;
     return BitRange{static_cast<size_t>(begin) * scale, static_cast<size_t>(end) * scale};
   }
@@ -134,6 +137,8 @@ Result<void> BitCount(CommandContext& context) {
     if (parser.remaining() == 1 || parser.remaining() > 3) parser.Fail(doors::kSyntaxError);
     argument.first = parser.Integer();
     argument.last = parser.Integer();
+    // Redis looks at the unit only after it has seen that such a range is empty.
+    if (parser.ok() && argument.IsReversed()) parser.Rest();
     if (parser.HasNext()) argument.in_bits = ParseRangeUnit(parser);
   }
   if (!parser.Finish()) return context.Fail(parser.error());

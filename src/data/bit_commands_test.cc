@@ -89,6 +89,7 @@ TEST_F(BitCommandsTest, CountingRanges) {
     BITCOUNT k 5 30 BIT       => (integer) 17
     BITCOUNT k 0 -1 BIT       => (integer) 26
     BITCOUNT k -6 -7          => (integer) 0
+    BITCOUNT k -6 -7 FOO      => (integer) 0
     BITCOUNT k 6 100          => (integer) 0
     BITCOUNT k 0              => (error) ERR syntax error
     BITCOUNT k 0 1 FOO        => (error) ERR syntax error

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "data/random_key.h"
 #include "data/testing/script.h"
@@ -125,6 +126,24 @@ TEST_F(ScanCommandsTest, FlushRemovesEverythingOfOneDatabaseOrAll) {
     DBSIZE                    => (integer) 0
     FLUSHALL foo              => (error) ERR syntax error
     FLUSHDB SYNC foo          => (error) ERR syntax error
+  )");
+}
+
+TEST_F(ScanCommandsTest, ALargeDatabaseIsFlushedToo) {
+  std::vector<std::string> command = {"MSET"};
+  for (int i = 0; i < 10'001; ++i) {
+    command.push_back("key:" + std::to_string(i));
+    command.emplace_back("v");
+  }
+  server_.Run(command);
+  server_.Run({"SET", "segmented", std::string(10'000, 'x')});
+  server_.Play(R"(
+    DBSIZE                    => (integer) 10002
+    FLUSHDB                   => OK
+    DBSIZE                    => (integer) 0
+    KEYS *                    => []
+    SET new 1                 => OK
+    KEYS *                    => ["new"]
   )");
 }
 

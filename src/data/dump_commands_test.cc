@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/rdb_format.h"
+#include "data/testing/script.h"
+
+namespace cairn::data {
+namespace {
+
+using testing::DataServer;
+
+class DumpCommandsTest : public ::testing::Test {
+ protected:
+  ~DumpCommandsTest() override { server_.CheckConsistency(); }
+
+  std::string Dump(const std::string& key) {
+    return server_.Connect().RunValue({"DUMP", key}).text;
+  }
+
+  DataServer server_;
+};
+
+TEST_F(DumpCommandsTest, EveryTypeComesBack) {
+  server_.Run({"SET", "large", std::string(20'000, 'x')});
+  server_.Play(R"(
+    SET s hello
+    SET n 12345
+    HSET h f v n 1
+    SADD set a b
+    RPUSH l a b c
+  )");
+  for (const char* key : {"large", "s", "n", "h", "set", "l"}) {
+    EXPECT_EQ(server_.Run({"RESTORE", std::string("copy:") + key, "0", Dump(key)}), "OK") << key;
+  }
+  server_.Play(R"(
+    GET copy:s                => "hello"
+    INCR copy:n               => (integer) 12346
+    HMGET copy:h f n          => ["v", "1"]
+    HLEN copy:h               => (integer) 2
+    SMISMEMBER copy:set a b c => [(integer) 1, (integer) 1, (integer) 0]
+    SCARD copy:set            => (integer) 2
+    LRANGE copy:l 0 -1        => ["a", "b", "c"]
+    STRLEN copy:large         => (integer) 20000
+    DUMP nosuch               => (nil)
+  )");
+}
+
+TEST_F(DumpCommandsTest, ExpiryAndReplacement) {
+  server_.Play("SET k v");
+  const std::string dump = Dump("k");
+  const auto restore = [&](std::initializer_list<std::string> more) {
+    std::vector<std::string> command = {"RESTORE", "k"};
+    command.insert(command.end(), more);
+    command.insert(command.begin() + 3, dump);
+    return server_.Run(command);
+  };
+  EXPECT_EQ(restore({"0"}), "(error) BUSYKEY Target key name already exists.");
+  server_.Play("DEL k\nRPUSH k x");
+  EXPECT_EQ(restore({"5000", "REPLACE"}), "OK");
+  server_.Play("GET k => \"v\"\nPTTL k => (integer) 5000");
+  EXPECT_EQ(restore({"2000000000000", "REPLACE", "ABSTTL", "IDLETIME", "7"}), "OK");
+  server_.Play("PEXPIRETIME k => (integer) 2000000000000");
+  EXPECT_EQ(restore({"1", "REPLACE", "ABSTTL"}), "OK");
+  server_.Play("EXISTS k => (integer) 0");
+  EXPECT_EQ(restore({"0", "FREQ", "255"}), "OK");
+  server_.Play("TTL k => (integer) -1");
+}
+
+TEST_F(DumpCommandsTest, BadRequestsChangeNothing) {
+  server_.Play("SET k v");
+  const std::string dump = Dump("k");
+  std::string damaged = dump;
+  damaged[1] ^= 1;
+  RdbWriter empty(RdbType::kSet);
+  empty.Length(0);
+  const std::string bad = std::move(empty).Finish();
+  const auto expect = [&](const std::vector<std::string>& args, const std::string& error) {
+    std::vector<std::string> command = {"RESTORE"};
+    command.insert(command.end(), args.begin(), args.end());
+    EXPECT_EQ(server_.Run(command), "(error) " + error);
+  };
+  expect({"x", "0", damaged}, "ERR DUMP payload version or checksum are wrong");
+  expect({"x", "0", "short"}, "ERR DUMP payload version or checksum are wrong");
+  expect({"x", "0", bad}, "ERR Bad data format");
+  expect({"x", "-1", dump}, "ERR Invalid TTL value, must be >= 0");
+  expect({"x", "y", dump}, "ERR value is not an integer or out of range");
+  expect({"x", "0", dump, "FOO"}, "ERR syntax error");
+  expect({"x", "0", dump, "IDLETIME"}, "ERR syntax error");
+  expect({"x", "0", dump, "IDLETIME", "-1"}, "ERR Invalid IDLETIME value, must be >= 0");
+  expect({"x", "0", dump, "FREQ", "256"}, "ERR Invalid FREQ value, must be >= 0 and <= 255");
+  expect({"x", "0", dump, "FREQ", "1", "IDLETIME", "1"}, "ERR syntax error");
+  expect({"k", "0", bad, "REPLACE"}, "ERR Bad data format");
+  server_.Play(R"(
+    EXISTS x                  => (integer) 0
+    GET k                     => "v"
+  )");
+}
+
+}  // namespace
+}  // namespace cairn::data
