@@ -13,18 +13,17 @@ constexpr int64_t kSameEventUs = 60'000'000;
 
 // A rule that names a command which this version does not have gives and takes nothing: the others
 // still hold.
-AclRules RulesFromText(std::string_view text, const CommandTable& table) {
+AclRules RulesFromText(std::string_view text, const CommandTable& table, const Log& log) {
   AclRules rules;
   const std::vector<std::string_view> words = SplitWords(text);
   if (rules.Apply(words, table).ok()) return rules;
-  for (size_t i = 0; i < words.size(); ++i) {
-    size_t count = 1;
+  for (size_t i = 0, count = 0; i < words.size(); i += count) {
+    count = 1;
     if (words[i].starts_with('(')) {
       while (i + count < words.size() && !words[i + count - 1].ends_with(')')) ++count;
     }
-    const Result<void> ignored = rules.Apply(Args(words).subspan(i, count), table);
-    i += count - 1;
-    if (!ignored.ok()) continue;
+    const Result<void> applied = rules.Apply(Args(words).subspan(i, count), table);
+    if (!applied.ok()) log.Warn("a user's rule is left out", {{"reason", applied.error().message}});
   }
   return rules;
 }
@@ -184,7 +183,7 @@ Result<void> Acl::Load(store::Reader& reader, std::string_view password, const L
   size_t count = 0;
   CAIRN_RETURN_IF_ERROR(reader.Scan(range, {}, [&](BytesView key, BytesView value) {
     std::string name(key.substr(kUserPrefix.size()));
-    AclRules rules = RulesFromText(value, table_);
+    AclRules rules = RulesFromText(value, table_, log);
     const std::lock_guard lock(mutex_);
     if (name == kDefaultUser) {
       default_user_->Set(std::move(rules));

@@ -277,12 +277,12 @@ Result<void> AclSelector::ApplyKeys(std::string_view rule) {
     rule.remove_prefix(tilde);
   }
   added.pattern = rule.substr(1);
-  if (all_keys_) return PatternAfterAll("allkeys", "resetkeys", "patterns");
   if (added.pattern == "*" && added.read && added.write) {
     all_keys_ = true;
     keys_.clear();
     return {};
   }
+  if (all_keys_) return PatternAfterAll("allkeys", "resetkeys", "patterns");
   const auto same = std::ranges::find(keys_, added.pattern, &KeyPattern::pattern);
   if (same == keys_.end()) {
     keys_.push_back(std::move(added));
@@ -294,10 +294,11 @@ Result<void> AclSelector::ApplyKeys(std::string_view rule) {
 }
 
 Result<void> AclSelector::ApplyChannel(std::string_view pattern) {
-  if (all_channels_) return PatternAfterAll("allchannels", "resetchannels", "channels");
   if (pattern == "*") {
     all_channels_ = true;
     channels_.clear();
+  } else if (all_channels_) {
+    return PatternAfterAll("allchannels", "resetchannels", "channels");
   } else if (std::ranges::find(channels_, pattern) == channels_.end()) {
     channels_.emplace_back(pattern);
   }
