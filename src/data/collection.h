@@ -13,8 +13,8 @@
 
 namespace cairn::data {
 
-// A key whose value consists of elements, as a transaction found it: what hashes, sets, sorted sets,
-// lists and streams have in common. Its record's payload is
+// A key whose value consists of elements, as a transaction found it: what hashes, sets, sorted
+// sets, lists and streams have in common. Its record's payload is
 //
 //   count:8 header…        the number of members, and what else the type wants to know at once
 //

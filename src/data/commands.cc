@@ -10,6 +10,9 @@ void AddDataCommands(doors::Instance& instance) {
   AddKeyCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
+  AddDiagnosticCommands(instance);
+  AddTopologyCommands(instance);
+  AddFixedSettings(instance);
 }
 
 }  // namespace cairn::data

@@ -13,5 +13,8 @@ void AddStringCommands(doors::Instance& instance);
 void AddKeyCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
+void AddDiagnosticCommands(doors::Instance& instance);  // after the server commands
+void AddTopologyCommands(doors::Instance& instance);
+void AddFixedSettings(doors::Instance& instance);
 
 }  // namespace cairn::data

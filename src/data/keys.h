@@ -16,8 +16,8 @@
 //   keys      03 db:1                       count:8, a counter
 //   expiring  04 db:1                       count:8, a counter
 //
-// A record is a key as the user sees it. The low six bits of `type` are a ValueType. Its bit 80 says
-// that expire_ms follows: milliseconds since 1970, from which on the key no longer exists for
+// A record is a key as the user sees it. The low six bits of `type` are a ValueType. Its bit 80
+// says that expire_ms follows: milliseconds since 1970, from which on the key no longer exists for
 // anyone, whether or not the record has been removed yet. Its bit 40 says that generation follows:
 // the value has elements besides its record. `version` is the stamp of the transaction that last
 // changed the key.

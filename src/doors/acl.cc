@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "doors/arg_parser.h"
 namespace cairn::doors {
 namespace {
 
@@ -51,8 +52,7 @@ std::string RefusalText(const AclRefusal& refusal, const Command& command) {
   return "NOPERM";
 }
 
-// --- AclUser
-// --------------------------------------------------------------------------------------
+// --- AclUser ------------------------------------------------------------------------------------
 
 std::shared_ptr<const AclRules> AclUser::rules() const {
   const std::lock_guard lock(mutex_);
@@ -71,8 +71,7 @@ void AclUser::Delete() {
   deleted_ = true;
 }
 
-// --- AclLog
-// ---------------------------------------------------------------------------------------
+// --- AclLog -------------------------------------------------------------------------------------
 
 void AclLog::Add(Event event, std::string client, Timestamp now) {
   const std::lock_guard lock(mutex_);
@@ -105,8 +104,7 @@ void AclLog::set_max_length(size_t length) {
   while (entries_.size() > length) entries_.pop_back();
 }
 
-// --- Acl
-// ------------------------------------------------------------------------------------------
+// --- Acl ----------------------------------------------------------------------------------------
 
 Acl::Acl(const CommandTable& table)
     : table_(table),

@@ -119,8 +119,7 @@ KeyUse UseOfKey(const Command& command, Args args, size_t index) {
   return FoundUse(command);
 }
 
-// --- Which channels a call names
-// ------------------------------------------------------------------
+// --- Which channels a call names ----------------------------------------------------------------
 
 struct ChannelUse {
   std::string_view command;
@@ -147,16 +146,6 @@ std::optional<AclRefusal> MoreTelling(const AclRefusal& a, const AclRefusal& b) 
 
 }  // namespace
 
-std::vector<std::string_view> SplitWords(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
 std::span<const std::string_view> AclCategories() { return kCategories; }
 
 bool IsInCategory(const Command& command, std::string_view category) {
@@ -165,8 +154,7 @@ bool IsInCategory(const Command& command, std::string_view category) {
   });
 }
 
-// --- AclSelector
-// ----------------------------------------------------------------------------------
+// --- AclSelector --------------------------------------------------------------------------------
 
 Result<void> AclSelector::Apply(std::string_view rule, const CommandTable& table) {
   const auto is = [&](std::string_view word) { return EqualsIgnoreCase(rule, word); };
@@ -381,8 +369,7 @@ std::string AclSelector::Describe() const {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-// --- AclRules
-// -------------------------------------------------------------------------------------
+// --- AclRules -----------------------------------------------------------------------------------
 
 AclRules AclRules::Everything(const CommandTable& table) {
   AclRules rules;

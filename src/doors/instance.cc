@@ -95,6 +95,7 @@ CallTotals Instance::Totals(const Command& command) const {
 }
 
 void Instance::ResetStatistics() {
+  errors_.Reset();
   PostToAll([](Dispatcher& dispatcher) { dispatcher.counters().Reset(); });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -71,6 +72,9 @@ class Instance {
   Clients& clients() { return clients_; }
   PubSub& pubsub() { return pubsub_; }
   Acl& acl() { return acl_; }
+  ErrorCounters& errors() { return errors_; }
+  // How many connections MONITOR the others.
+  std::atomic<size_t>& monitors() { return monitors_; }
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -126,6 +130,8 @@ class Instance {
   SlowLog slow_log_;
   Clients clients_;
   PubSub pubsub_;
+  ErrorCounters errors_;
+  std::atomic<size_t> monitors_{0};
   ClientPause pause_;
   net::RespServer* server_ = nullptr;
   VersionReader version_reader_;

@@ -136,10 +136,12 @@ class Session final : public net::RespSession {
   Shared<size_t> queued_commands{0};  // multi.queue.size(), for Describe
   Shared<bool> in_multi{false};       // multi.open, for Describe
   Shared<bool> closing{false};
+  Shared<bool> monitor{false};  // sees what others do
 
   MultiState multi;
   ReplyMode reply_mode = ReplyMode::kOn;
   UnsealedReplies unsealed;
+  store::Subscription monitoring;                // MONITOR, while `monitor`
   std::unique_ptr<Subscriptions> subscriptions;  // null until it listens to something
 
  private:
