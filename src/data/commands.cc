@@ -32,6 +32,9 @@ void AddDataCommands(doors::Instance& instance) {
   AddJsonArrayCommands(instance);
   AddScriptCommands(instance);
   AddFunctionCommands(instance);
+  AddDiagnosticCommands(instance);
+  AddTopologyCommands(instance);
+  AddFixedSettings(instance);
 }
 
 }  // namespace cairn::data

@@ -52,21 +52,13 @@ std::string Human(uint64_t bytes) {
   return unit == 0 ? fmt::format("{}B", bytes) : fmt::format("{:.2f}{}", value, kUnits[unit]);
 }
 
-uint64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t pages = 0;
-  uint64_t resident = 0;
-  statm >> pages >> resident;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+std::string SettingOr(Instance& instance, std::string_view name, std::string_view otherwise) {
+  const std::string_view names[] = {name};
+  const auto found = instance.settings().Find(names);
+  return found.empty() ? std::string(otherwise) : found.front().second;
 }
 
-uint64_t PeakResidentBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-Result<std::string> Server(CommandContext& context, Instance& instance) {
+Result<std::string> Server(CommandContext& context, Instance& instance, InfoRates& /*rates*/) {
   utsname system{};
   uname(&system);
   const int64_t uptime_s = (context.now().us - instance.started().us) / 1'000'000;
@@ -74,56 +66,94 @@ Result<std::string> Server(CommandContext& context, Instance& instance) {
       .Add("redis_version", doors::kRedisVersion)
       .Add("redis_git_sha1", "00000000")
       .Add("redis_git_dirty", 0)
+      .Add("redis_build_id", 0)
       .Add("redis_mode", "standalone")
       .Add("cairn_version", instance.options().version)
       .Add("os", fmt::format("{} {} {}", system.sysname, system.release, system.machine))
       .Add("arch_bits", 8 * sizeof(void*))
+      .Add("monotonic_clock", "POSIX clock_gettime")
       .Add("multiplexing_api", "epoll")
       .Add("process_id", getpid())
+      .Add("process_supervised", "no")
       .Add("run_id", instance.run_id())
+      .Add("tcp_port", SettingOr(instance, "port", "0"))
       .Add("server_time_usec", context.now().us)
       .Add("uptime_in_seconds", uptime_s)
       .Add("uptime_in_days", uptime_s / 86'400)
       .Add("hz", 10)
+      .Add("configured_hz", 10)
+      .Add("config_file", "")
+      .Add("io_threads_active", 0)
       .text();
 }
 
-Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instance) {
+Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instance,
+                                   InfoRates& /*rates*/) {
   const net::RespServer* server = instance.server();
   return Section("Clients")
       .Add("connected_clients", instance.clients().count())
       .Add("cluster_connections", 0)
       .Add("maxclients", server == nullptr ? 0 : server->max_clients())
+      .Add("client_recent_max_input_buffer", 0)
+      .Add("client_recent_max_output_buffer", 0)
       .Add("blocked_clients", 0)
       .Add("tracking_clients", 0)
+      .Add("clients_in_timeout_table", 0)
       .text();
 }
 
-Result<std::string> Memory(CommandContext& /*context*/, Instance& instance) {
+Result<std::string> Memory(CommandContext& /*context*/, Instance& instance, InfoRates& /*rates*/) {
   const store::StoreStats stats = instance.store().stats();
   const uint64_t resident = ResidentBytes();
   const uint64_t total =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t peak = PeakResidentBytes();
+  const uint64_t dataset = stats.cache_bytes + stats.block_cache_bytes + stats.write_buffer_bytes;
+  const auto percent = [](uint64_t part, uint64_t whole) {
+    return fmt::format(
+        "{:.2f}%", whole == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(whole));
+  };
   return Section("Memory")
       .Add("used_memory", resident)
       .Add("used_memory_human", Human(resident))
       .Add("used_memory_rss", resident)
       .Add("used_memory_rss_human", Human(resident))
-      .Add("used_memory_peak", PeakResidentBytes())
-      .Add("used_memory_peak_human", Human(PeakResidentBytes()))
+      .Add("used_memory_peak", peak)
+      .Add("used_memory_peak_human", Human(peak))
+      .Add("used_memory_peak_perc", percent(resident, peak))
+      .Add("used_memory_overhead", resident - std::min(dataset, resident))
+      .Add("used_memory_startup", 0)
+      .Add("used_memory_dataset", dataset)
+      .Add("used_memory_dataset_perc", percent(dataset, resident))
+      .Add("allocator_allocated", resident)
+      .Add("allocator_active", resident)
+      .Add("allocator_resident", resident)
       .Add("total_system_memory", total)
       .Add("total_system_memory_human", Human(total))
+      .Add("used_memory_lua", 0)
+      .Add("used_memory_lua_human", "0B")
+      .Add("used_memory_scripts", 0)
+      .Add("used_memory_scripts_human", "0B")
       .Add("maxmemory", 0)
       .Add("maxmemory_human", "0B")
       .Add("maxmemory_policy", "noeviction")
       .Add("mem_fragmentation_ratio", "1.00")
+      .Add("mem_fragmentation_bytes", 0)
+      .Add("mem_replication_backlog", 0)
+      .Add("mem_clients_slaves", 0)
+      .Add("mem_clients_normal", 0)
+      .Add("mem_aof_buffer", 0)
+      .Add("mem_allocator", "libc")
+      .Add("active_defrag_running", 0)
+      .Add("lazyfree_pending_objects", 0)
+      .Add("lazyfreed_objects", 0)
       .Add("store_value_cache_bytes", stats.cache_bytes)
       .Add("store_block_cache_bytes", stats.block_cache_bytes)
       .Add("store_write_buffer_bytes", stats.write_buffer_bytes)
       .text();
 }
 
-Result<std::string> Persistence(CommandContext& context, Instance& instance) {
+Result<std::string> Persistence(CommandContext& context, Instance& instance, InfoRates& /*rates*/) {
   const store::StoreStats stats = instance.store().stats();
   const auto failure = instance.store().write_failure();
   return Section("Persistence")
@@ -133,9 +163,19 @@ Result<std::string> Persistence(CommandContext& context, Instance& instance) {
       .Add("rdb_bgsave_in_progress", 0)
       .Add("rdb_last_save_time", context.now().us / 1'000'000)
       .Add("rdb_last_bgsave_status", failure ? "err" : "ok")
+      .Add("rdb_last_bgsave_time_sec", 0)
+      .Add("rdb_current_bgsave_time_sec", -1)
+      .Add("rdb_last_cow_size", 0)
       .Add("aof_enabled", 1)
       .Add("aof_rewrite_in_progress", 0)
+      .Add("aof_rewrite_scheduled", 0)
+      .Add("aof_last_rewrite_time_sec", 0)
+      .Add("aof_current_rewrite_time_sec", -1)
+      .Add("aof_last_bgrewrite_status", "ok")
       .Add("aof_last_write_status", failure ? "err" : "ok")
+      .Add("aof_current_size", stats.disk_bytes)
+      .Add("aof_base_size", stats.disk_bytes)
+      .Add("module_fork_in_progress", 0)
       .Add("store_commits", stats.commits)
       .Add("store_engine_writes", stats.engine_writes)
       .Add("store_syncs", stats.syncs)
@@ -145,36 +185,64 @@ Result<std::string> Persistence(CommandContext& context, Instance& instance) {
       .text();
 }
 
-Result<std::string> Stats(CommandContext& /*context*/, Instance& instance) {
+Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates& rates) {
   const store::StoreStats store = instance.store().stats();
   net::RespServerStats net;
   if (instance.server() != nullptr) net = instance.server()->stats();
+  const doors::PubSub& pubsub = instance.pubsub();
+  const Timestamp now = context.now();
+  const auto kilobytes = [&](RateMeter& meter, uint64_t bytes) {
+    return fmt::format("{:.2f}", meter.Measure(bytes, now) / 1024);
+  };
   return Section("Stats")
       .Add("total_connections_received", net.connections_received)
       .Add("total_commands_processed", net.requests)
+      .Add("instantaneous_ops_per_sec",
+           fmt::format("{:.0f}", rates.requests.Measure(net.requests, now)))
       .Add("total_net_input_bytes", net.bytes_in)
       .Add("total_net_output_bytes", net.bytes_out)
+      .Add("total_net_repl_input_bytes", 0)
+      .Add("total_net_repl_output_bytes", 0)
+      .Add("instantaneous_input_kbps", kilobytes(rates.bytes_in, net.bytes_in))
+      .Add("instantaneous_output_kbps", kilobytes(rates.bytes_out, net.bytes_out))
       .Add("rejected_connections", net.connections_rejected)
+      .Add("sync_full", 0)
+      .Add("sync_partial_ok", 0)
+      .Add("sync_partial_err", 0)
       .Add("evicted_keys", 0)
-      .Add("pubsub_channels", 0)
-      .Add("pubsub_patterns", 0)
+      .Add("evicted_clients", 0)
+      .Add("pubsub_channels", pubsub.CountNames(doors::ChannelKind::kChannel))
+      .Add("pubsub_patterns", pubsub.CountNames(doors::ChannelKind::kPattern))
+      .Add("pubsubshard_channels", pubsub.CountNames(doors::ChannelKind::kShard))
+      .Add("latest_fork_usec", 0)
+      .Add("total_forks", 0)
+      .Add("tracking_total_keys", 0)
+      .Add("unexpected_error_replies", 0)
+      .Add("total_error_replies", instance.errors().total())
       .Add("store_cache_hits", store.cache_hits)
       .Add("store_cache_misses", store.cache_misses)
       .Add("slowlog_length", instance.slow_log().size())
       .text();
 }
 
-Result<std::string> Replication(CommandContext& /*context*/, Instance& instance) {
+Result<std::string> Replication(CommandContext& /*context*/, Instance& instance,
+                                InfoRates& /*rates*/) {
   return Section("Replication")
       .Add("role", "master")
       .Add("connected_slaves", 0)
       .Add("master_failover_state", "no-failover")
       .Add("master_replid", instance.run_id())
+      .Add("master_replid2", std::string(40, '0'))
       .Add("master_repl_offset", 0)
+      .Add("second_repl_offset", -1)
+      .Add("repl_backlog_active", 0)
+      .Add("repl_backlog_size", 1'048'576)
+      .Add("repl_backlog_first_byte_offset", 0)
+      .Add("repl_backlog_histlen", 0)
       .text();
 }
 
-Result<std::string> Cpu(CommandContext& /*context*/, Instance& /*instance*/) {
+Result<std::string> Cpu(CommandContext& /*context*/, Instance& /*instance*/, InfoRates& /*rates*/) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto seconds = [](const timeval& time) {
@@ -183,10 +251,13 @@ Result<std::string> Cpu(CommandContext& /*context*/, Instance& /*instance*/) {
   return Section("CPU")
       .Add("used_cpu_sys", seconds(usage.ru_stime))
       .Add("used_cpu_user", seconds(usage.ru_utime))
+      .Add("used_cpu_sys_children", "0.000000")
+      .Add("used_cpu_user_children", "0.000000")
       .text();
 }
 
-Result<std::string> CommandStats(CommandContext& /*context*/, Instance& instance) {
+Result<std::string> CommandStats(CommandContext& /*context*/, Instance& instance,
+                                 InfoRates& /*rates*/) {
   Section section("Commandstats");
   const doors::CommandTable& table = instance.commands();
   for (size_t i = 0; i < table.row_count(); ++i) {
@@ -204,11 +275,43 @@ Result<std::string> CommandStats(CommandContext& /*context*/, Instance& instance
   return section.text();
 }
 
-Result<std::string> Cluster(CommandContext& /*context*/, Instance& /*instance*/) {
+Result<std::string> ErrorStats(CommandContext& /*context*/, Instance& instance,
+                               InfoRates& /*rates*/) {
+  Section section("Errorstats");
+  for (const auto& [code, count] : instance.errors().counts()) {
+    section.Add(fmt::format("errorstat_{}", code), fmt::format("count={}", count));
+  }
+  return section.text();
+}
+
+Result<std::string> LatencyStats(CommandContext& /*context*/, Instance& instance,
+                                 InfoRates& /*rates*/) {
+  Section section("Latencystats");
+  const doors::CommandTable& table = instance.commands();
+  for (size_t i = 0; i < table.row_count(); ++i) {
+    const doors::CallTotals totals = instance.Totals(table.row(i));
+    if (totals.calls == 0) continue;
+    section.Add(fmt::format("latency_percentiles_usec_{}", table.row(i).name),
+                fmt::format("p50={:.3f},p99={:.3f},p99.9={:.3f}",
+                            static_cast<double>(totals.PercentileUs(50)),
+                            static_cast<double>(totals.PercentileUs(99)),
+                            static_cast<double>(totals.PercentileUs(99.9))));
+  }
+  return section.text();
+}
+
+Result<std::string> Modules(CommandContext& /*context*/, Instance& /*instance*/,
+                            InfoRates& /*rates*/) {
+  return Section("Modules").text();
+}
+
+Result<std::string> Cluster(CommandContext& /*context*/, Instance& /*instance*/,
+                            InfoRates& /*rates*/) {
   return Section("Cluster").Add("cluster_enabled", 0).text();
 }
 
-Result<std::string> Keyspace(CommandContext& context, Instance& /*instance*/) {
+Result<std::string> Keyspace(CommandContext& context, Instance& /*instance*/,
+                             InfoRates& /*rates*/) {
   Section section("Keyspace");
   for (int db = 0; db < doors::kDatabases; ++db) {
     const auto number = static_cast<uint8_t>(db);
@@ -226,16 +329,24 @@ Result<std::string> Keyspace(CommandContext& context, Instance& /*instance*/) {
 
 struct SectionRow {
   std::string_view name;
-  Result<std::string> (*write)(CommandContext&, Instance&);
+  Result<std::string> (*write)(CommandContext&, Instance&, InfoRates&);
   bool by_default = true;
 };
 
 constexpr SectionRow kSections[] = {
-    {"server", Server},   {"clients", ClientsSection},
-    {"memory", Memory},   {"persistence", Persistence},
-    {"stats", Stats},     {"replication", Replication},
-    {"cpu", Cpu},         {"commandstats", CommandStats, false},
-    {"cluster", Cluster}, {"keyspace", Keyspace},
+    {"server", Server},
+    {"clients", ClientsSection},
+    {"memory", Memory},
+    {"persistence", Persistence},
+    {"stats", Stats},
+    {"replication", Replication},
+    {"cpu", Cpu},
+    {"modules", Modules},
+    {"commandstats", CommandStats, false},
+    {"errorstats", ErrorStats},
+    {"latencystats", LatencyStats, false},
+    {"cluster", Cluster},
+    {"keyspace", Keyspace},
 };
 
 bool Wanted(const SectionRow& section, doors::Args names) {
@@ -249,11 +360,39 @@ bool Wanted(const SectionRow& section, doors::Args names) {
 
 }  // namespace
 
-Result<void> Info(CommandContext& context, Instance& instance) {
+uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t pages = 0;
+  uint64_t resident = 0;
+  statm >> pages >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+uint64_t PeakResidentBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+double RateMeter::Measure(uint64_t total, Timestamp now) {
+  constexpr int64_t kShortestUs = 100'000;
+  const std::lock_guard lock(mutex_);
+  const int64_t passed_us = now.us - last_time_.us;
+  if (passed_us < kShortestUs) return rate_;
+  // The first question has nothing to compare with; a total that shrank began anew.
+  if (last_time_.us != 0 && total >= last_total_) {
+    rate_ = static_cast<double>(total - last_total_) * 1e6 / static_cast<double>(passed_us);
+  }
+  last_time_ = now;
+  last_total_ = total;
+  return rate_;
+}
+
+Result<void> Info(CommandContext& context, Instance& instance, InfoRates& rates) {
   std::string text;
   for (const SectionRow& section : kSections) {
     if (!Wanted(section, context.args.subspan(1))) continue;
-    CAIRN_ASSIGN_OR_RETURN(const std::string lines, section.write(context, instance));
+    CAIRN_ASSIGN_OR_RETURN(const std::string lines, section.write(context, instance, rates));
     if (!text.empty()) text += "\r\n";
     text += lines;
   }

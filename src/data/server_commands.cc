@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +19,6 @@
 #include "doors/connection_commands.h"
 #include "doors/dispatcher.h"
 #include "doors/instance.h"
-#include "doors/limits.h"
 #include "doors/settings.h"
 
 namespace cairn::data {
@@ -54,40 +55,6 @@ void ConfigSet(ConnectionContext& context) {
 void ConfigResetStat(ConnectionContext& context) {
   context.dispatcher.instance().ResetStatistics();
   context.reply.Ok();
-}
-
-// What Redis clients and tools ask for and Cairn has no choice about.
-void AddFixedSettings(Instance& instance) {
-  const std::string_view fsync = [&] {
-    switch (instance.store().durability()) {
-      case store::Durability::kSync:
-        return "always";
-      case store::Durability::kInterval:
-        return "everysec";
-      case store::Durability::kOs:
-        return "no";
-    }
-    return "no";
-  }();
-  const std::pair<std::string_view, std::string> kFixed[] = {
-      {"appendonly", "yes"},
-      {"appendfsync", std::string(fsync)},
-      {"save", ""},
-      {"databases", fmt::to_string(doors::kDatabases)},
-      {"maxmemory", "0"},
-      {"maxmemory-policy", "noeviction"},
-      {"proto-max-bulk-len", fmt::to_string(kMaxStringBytes)},
-      {"cluster-enabled", "no"},
-      {"latency-monitor-threshold", "0"},
-      {"lazyfree-lazy-user-del", "yes"},
-      {"lazyfree-lazy-user-flush", "yes"},
-      {"replica-read-only", "yes"},
-      {"io-threads", "1"},
-      {"hz", "10"},
-  };
-  for (const auto& [name, value] : kFixed) {
-    instance.settings().Add(doors::Setting::Fixed(std::string(name), value));
-  }
 }
 
 // --- SLOWLOG ------------------------------------------------------------------------------------
@@ -129,7 +96,6 @@ void SlowLogReset(ConnectionContext& context) {
 
 void LatencyNone(ConnectionContext& context) { context.reply.ArrayHeader(0); }
 void LatencyReset(ConnectionContext& context) { context.reply.Integer(0); }
-void LatencyHistogram(ConnectionContext& context) { context.reply.MapHeader(0); }
 
 void LatencyDoctor(ConnectionContext& context) {
   context.reply.Verbatim("txt",
@@ -206,10 +172,16 @@ void Time(ConnectionContext& context) {
 
 void Shutdown(ConnectionContext& context) {
   ArgParser parser(context.args);
+  bool save = false;
+  bool nosave = false;
   while (parser.HasNext()) {
-    if (parser.Keyword("ABORT")) {
+    if (context.args.size() == 2 && parser.Keyword("ABORT")) {
       parser.Fail("ERR No shutdown in progress.");
-    } else if (!parser.OneOf<int>({{"NOSAVE", 0}, {"SAVE", 1}, {"NOW", 2}, {"FORCE", 3}})) {
+    } else if (!nosave && parser.Keyword("SAVE")) {
+      save = true;
+    } else if (!save && parser.Keyword("NOSAVE")) {
+      nosave = true;
+    } else if (!parser.OneOf<int>({{"NOW", 0}, {"FORCE", 1}})) {
       parser.Fail(doors::kSyntaxError);
     }
   }
@@ -324,8 +296,6 @@ void AddContainers(Instance& instance) {
        {"request_policy:all_nodes", "response_policy:all_succeeded"}},
       {"latency|doctor", 2, kOperator, "2.8.13", "Explains where to look instead.", "",
        LatencyDoctor, latency},
-      {"latency|histogram", -2, kOperator, "7.0.0", "Shows distributions of latencies: none.",
-       "[command ...]", LatencyHistogram, latency},
       {"memory", -2, 0, "4.0.0", "Commands about the size of things.", "", {}},
   };
   AddRows(instance, kRows);
@@ -411,7 +381,9 @@ void AddServerCommands(Instance& instance) {
        .summary = "Describes the server and what it has done.",
        .syntax = "[section ...]",
        .tips = {"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
-       .run = [&instance](CommandContext& context) { return Info(context, instance); }});
+       .run = [&instance, rates = std::make_shared<InfoRates>()](CommandContext& context) {
+         return Info(context, instance, *rates);
+       }});
 }
 
 }  // namespace cairn::data

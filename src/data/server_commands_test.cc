@@ -124,7 +124,7 @@ TEST_F(ServerCommandsTest, TheRest) {
     LATENCY LATEST            => []
     LATENCY HISTORY x         => []
     LATENCY RESET             => (integer) 0
-    LATENCY HISTOGRAM         => []
+    LATENCY HISTOGRAM nosuch  => []
     MEMORY USAGE nosuch       => (nil)
     MEMORY USAGE k FOO        => (error) ERR syntax error
     SET k 12345678

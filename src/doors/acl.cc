@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "doors/arg_parser.h"
 namespace cairn::doors {
 namespace {
 
@@ -13,18 +14,17 @@ constexpr int64_t kSameEventUs = 60'000'000;
 
 // A rule that names a command which this version does not have gives and takes nothing: the others
 // still hold.
-AclRules RulesFromText(std::string_view text, const CommandTable& table) {
+AclRules RulesFromText(std::string_view text, const CommandTable& table, const Log& log) {
   AclRules rules;
   const std::vector<std::string_view> words = SplitWords(text);
   if (rules.Apply(words, table).ok()) return rules;
-  for (size_t i = 0; i < words.size(); ++i) {
-    size_t count = 1;
+  for (size_t i = 0, count = 0; i < words.size(); i += count) {
+    count = 1;
     if (words[i].starts_with('(')) {
       while (i + count < words.size() && !words[i + count - 1].ends_with(')')) ++count;
     }
-    const Result<void> ignored = rules.Apply(Args(words).subspan(i, count), table);
-    i += count - 1;
-    if (!ignored.ok()) continue;
+    const Result<void> applied = rules.Apply(Args(words).subspan(i, count), table);
+    if (!applied.ok()) log.Warn("a user's rule is left out", {{"reason", applied.error().message}});
   }
   return rules;
 }
@@ -52,8 +52,7 @@ std::string RefusalText(const AclRefusal& refusal, const Command& command) {
   return "NOPERM";
 }
 
-// --- AclUser
-// --------------------------------------------------------------------------------------
+// --- AclUser ------------------------------------------------------------------------------------
 
 std::shared_ptr<const AclRules> AclUser::rules() const {
   const std::lock_guard lock(mutex_);
@@ -72,8 +71,7 @@ void AclUser::Delete() {
   deleted_ = true;
 }
 
-// --- AclLog
-// ---------------------------------------------------------------------------------------
+// --- AclLog -------------------------------------------------------------------------------------
 
 void AclLog::Add(Event event, std::string client, Timestamp now) {
   const std::lock_guard lock(mutex_);
@@ -106,8 +104,7 @@ void AclLog::set_max_length(size_t length) {
   while (entries_.size() > length) entries_.pop_back();
 }
 
-// --- Acl
-// ------------------------------------------------------------------------------------------
+// --- Acl ----------------------------------------------------------------------------------------
 
 Acl::Acl(const CommandTable& table)
     : table_(table),
@@ -184,7 +181,7 @@ Result<void> Acl::Load(store::Reader& reader, std::string_view password, const L
   size_t count = 0;
   CAIRN_RETURN_IF_ERROR(reader.Scan(range, {}, [&](BytesView key, BytesView value) {
     std::string name(key.substr(kUserPrefix.size()));
-    AclRules rules = RulesFromText(value, table_);
+    AclRules rules = RulesFromText(value, table_, log);
     const std::lock_guard lock(mutex_);
     if (name == kDefaultUser) {
       default_user_->Set(std::move(rules));

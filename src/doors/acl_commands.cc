@@ -23,8 +23,7 @@ namespace {
 
 Acl& AclOf(ConnectionContext& context) { return context.dispatcher.instance().acl(); }
 
-// --- Changing users
-// -------------------------------------------------------------------------------
+// --- Changing users -----------------------------------------------------------------------------
 
 // The users have been changed in memory; this stores them as they are when it runs. Changes by
 // other connections may be stored with it: each of them is followed by a run of its own, so the
@@ -91,8 +90,7 @@ std::unique_ptr<Work> DelUser(ConnectionContext& context) {
                                      std::move(deleted), count);
 }
 
-// --- Showing users
-// --------------------------------------------------------------------------------
+// --- Showing users ------------------------------------------------------------------------------
 
 void WhoAmI(ConnectionContext& context) { context.reply.Bulk(context.session.user().name()); }
 
@@ -140,8 +138,7 @@ void GetUser(ConnectionContext& context) {
   }
 }
 
-// --- The rest
-// -------------------------------------------------------------------------------------
+// --- The rest -----------------------------------------------------------------------------------
 
 void Cat(ConnectionContext& context) {
   if (context.args.size() > 3) return context.Fail(WrongArity(context.command.name));
@@ -259,8 +256,7 @@ void NoAclFile(ConnectionContext& context) {
       "configuration file set) in order to store users in the Redis configuration.");
 }
 
-// --- Rows
-// -----------------------------------------------------------------------------------------
+// --- Rows ---------------------------------------------------------------------------------------
 
 constexpr uint32_t kUser = kNoScript | kLoading | kStale;
 constexpr uint32_t kOperator = kUser | kAdmin;

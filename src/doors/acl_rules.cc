@@ -119,8 +119,7 @@ KeyUse UseOfKey(const Command& command, Args args, size_t index) {
   return FoundUse(command);
 }
 
-// --- Which channels a call names
-// ------------------------------------------------------------------
+// --- Which channels a call names ----------------------------------------------------------------
 
 struct ChannelUse {
   std::string_view command;
@@ -147,16 +146,6 @@ std::optional<AclRefusal> MoreTelling(const AclRefusal& a, const AclRefusal& b) 
 
 }  // namespace
 
-std::vector<std::string_view> SplitWords(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
 std::span<const std::string_view> AclCategories() { return kCategories; }
 
 bool IsInCategory(const Command& command, std::string_view category) {
@@ -165,8 +154,7 @@ bool IsInCategory(const Command& command, std::string_view category) {
   });
 }
 
-// --- AclSelector
-// ----------------------------------------------------------------------------------
+// --- AclSelector --------------------------------------------------------------------------------
 
 Result<void> AclSelector::Apply(std::string_view rule, const CommandTable& table) {
   const auto is = [&](std::string_view word) { return EqualsIgnoreCase(rule, word); };
@@ -277,12 +265,12 @@ Result<void> AclSelector::ApplyKeys(std::string_view rule) {
     rule.remove_prefix(tilde);
   }
   added.pattern = rule.substr(1);
-  if (all_keys_) return PatternAfterAll("allkeys", "resetkeys", "patterns");
   if (added.pattern == "*" && added.read && added.write) {
     all_keys_ = true;
     keys_.clear();
     return {};
   }
+  if (all_keys_) return PatternAfterAll("allkeys", "resetkeys", "patterns");
   const auto same = std::ranges::find(keys_, added.pattern, &KeyPattern::pattern);
   if (same == keys_.end()) {
     keys_.push_back(std::move(added));
@@ -294,10 +282,11 @@ Result<void> AclSelector::ApplyKeys(std::string_view rule) {
 }
 
 Result<void> AclSelector::ApplyChannel(std::string_view pattern) {
-  if (all_channels_) return PatternAfterAll("allchannels", "resetchannels", "channels");
   if (pattern == "*") {
     all_channels_ = true;
     channels_.clear();
+  } else if (all_channels_) {
+    return PatternAfterAll("allchannels", "resetchannels", "channels");
   } else if (std::ranges::find(channels_, pattern) == channels_.end()) {
     channels_.emplace_back(pattern);
   }
@@ -380,8 +369,7 @@ std::string AclSelector::Describe() const {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-// --- AclRules
-// -------------------------------------------------------------------------------------
+// --- AclRules -----------------------------------------------------------------------------------
 
 AclRules AclRules::Everything(const CommandTable& table) {
   AclRules rules;

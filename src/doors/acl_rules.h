@@ -123,7 +123,4 @@ class AclRules {
   std::vector<AclSelector> selectors_;
 };
 
-// The words of a text that are separated by spaces.
-std::vector<std::string_view> SplitWords(std::string_view text);
-
 }  // namespace cairn::doors

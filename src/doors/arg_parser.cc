@@ -31,6 +31,16 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
   return value;
 }
 
+std::vector<std::string_view> SplitWords(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
 std::string_view Quotable(std::string_view arg) { return arg.substr(0, arg.find('\0')); }
 
 std::string WrongArity(std::string_view name) {

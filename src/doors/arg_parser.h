@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "doors/command.h"
 
@@ -24,6 +25,9 @@ bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 // A decimal 64-bit integer in its shortest form, the only one that Redis takes for an integer: no
 // plus, no leading zero, no space, no "-0".
 std::optional<int64_t> ParseInteger(std::string_view text);
+
+// The words of a text that spaces separate. Views into it.
+std::vector<std::string_view> SplitWords(std::string_view text);
 
 // An argument as an error repeats it: Redis prints it as a C string, up to the first zero byte.
 std::string_view Quotable(std::string_view arg);

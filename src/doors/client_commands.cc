@@ -257,6 +257,35 @@ void ClientUnblock(ConnectionContext& context) {
   context.reply.Integer(found ? 1 : 0);
 }
 
+// --- Client-side caching, which is not offered: it is always off --------------------------------
+
+void ClientTracking(ConnectionContext& context) {
+  ArgParser parser(context.args, 2);
+  const std::optional<bool> on = parser.OneOf<bool>({{"ON", true}, {"OFF", false}});
+  if (!on) return context.Fail(kSyntaxError);
+  if (*on) return context.Fail("ERR client tracking is not supported");
+  context.reply.Ok();
+}
+
+void ClientCaching(ConnectionContext& context) {
+  context.Fail(
+      "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
+      "OPTOUT mode enabled");
+}
+
+void ClientGetRedir(ConnectionContext& context) { context.reply.Integer(-1); }
+
+void ClientTrackingInfo(ConnectionContext& context) {
+  context.reply.MapHeader(3);
+  context.reply.Bulk("flags");
+  context.reply.SetHeader(1);
+  context.reply.Bulk("off");
+  context.reply.Bulk("redirect");
+  context.reply.Integer(-1);
+  context.reply.Bulk("prefixes");
+  context.reply.ArrayHeader(0);
+}
+
 constexpr uint32_t kUser = kNoScript | kLoading | kStale;
 constexpr uint32_t kOperator = kUser | kAdmin;
 
@@ -296,6 +325,14 @@ void AddClientCommands(Instance& instance) {
        "timeout:integer [WRITE | ALL]", ClientPauseCommand},
       {"client|unblock", -3, kOperator, "5.0.0", "Ends the wait of a blocked client.",
        "client-id:integer [TIMEOUT | ERROR]", ClientUnblock},
+      {"client|tracking", -3, kUser, "6.0.0", "Turns client-side caching off, which it always is.",
+       "(ON | OFF) [arg ...]", ClientTracking},
+      {"client|caching", 3, kUser, "6.0.0", "Refused: there is no client-side caching.",
+       "(YES | NO)", ClientCaching},
+      {"client|getredir", 2, kUser, "6.0.0", "Tells that there is no client-side caching.", "",
+       ClientGetRedir},
+      {"client|trackinginfo", 2, kUser, "6.2.0", "Tells that there is no client-side caching.", "",
+       ClientTrackingInfo},
       {"client|unpause", 2, kOperator, "6.2.0", "Ends a CLIENT PAUSE.", "", ClientUnpause},
   };
   CommandTable& table = instance.commands();

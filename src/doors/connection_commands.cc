@@ -259,6 +259,7 @@ void AddConnectionCommands(Instance& instance) {
   AddTransactionCommands(instance);
   AddPubSubCommands(instance);
   AddAclCommands(instance);
+  AddMonitorCommand(instance);
 }
 
 }  // namespace cairn::doors

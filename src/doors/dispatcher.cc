@@ -10,6 +10,7 @@
 #include "doors/arg_parser.h"
 #include "doors/error_table.h"
 #include "doors/limits.h"
+#include "doors/monitor.h"
 
 namespace cairn::doors {
 namespace {
@@ -113,12 +114,16 @@ std::string UnknownSubcommand(const Command& container, std::string_view name) {
                      Quotable(name.substr(0, kMaxQuotedBytes)), upper);
 }
 
+// Whether it is held by CLIENT PAUSE WRITE: it changes data, or tells others.
+bool MayWrite(const Command& command) {
+  return command.Has(kWrite) || (command.Has(kPubSub) && command.run);
+}
+
 bool MayWrite(const Session& session, const Command& command) {
-  if (command.Has(kWrite)) return true;
+  if (MayWrite(command)) return true;
   return command.name == "exec" &&
-         std::ranges::any_of(session.multi.queue, [](const QueuedCommand& queued) {
-           return queued.command->Has(kWrite);
-         });
+         std::ranges::any_of(session.multi.queue,
+                             [](const QueuedCommand& queued) { return MayWrite(*queued.command); });
 }
 
 }  // namespace
@@ -171,6 +176,9 @@ void Dispatcher::Execute(net::RespConnection& connection, Args args) {
   if (command == nullptr) return;
   if (instance_.pause().any() && HoldIfPaused(session, *command, args)) return;
   session.last_command = command;
+  if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    FeedMonitors(session, *command, args);
+  }
   if (session.multi.open && !command->runs_in_multi) {
     Queue(session, *command, args);
   } else {
@@ -360,12 +368,21 @@ void Dispatcher::Count(const Session& session, const Command& command, Args args
 // --- Replies ------------------------------------------------------------------------------------
 
 void Dispatcher::Replied(Session& session, size_t start, const store::Dependency& needs) {
+  const std::string& out = session.connection().out();
+  if (out.size() > start && out[start] == '-') [[unlikely]] {
+    CountError(std::string_view(out).substr(start));
+  }
   if (session.reply_mode != ReplyMode::kOn) [[unlikely]] {
     if (session.reply_mode == ReplyMode::kSkipThis) session.reply_mode = ReplyMode::kOn;
     session.connection().out().resize(start);
     return;
   }
   session.unsealed.Add(needs);
+}
+
+void Dispatcher::CountError(std::string_view reply) {
+  reply.remove_prefix(1);
+  instance_.errors().Count(reply.substr(0, reply.find_first_of(" \r")));
 }
 
 void Dispatcher::FailWith(Session& session, size_t start, const Error& error) {
@@ -436,6 +453,35 @@ Subscriptions& Dispatcher::SubscriptionsOf(Session& session) {
         std::make_unique<Subscriptions>(instance_.pubsub(), audience_, session.id());
   }
   return *session.subscriptions;
+}
+
+void Dispatcher::StartMonitor(Session& session) {
+  if (session.monitor) return;
+  session.monitor = true;
+  std::atomic<size_t>& count = instance_.monitors();
+  ++count;
+  session.monitoring = store::Subscription([&count] { --count; });
+  session.connection().set_output_limit(instance_.pubsub().output_limit());
+  monitors_.push_back(session.id());
+}
+
+void Dispatcher::FeedMonitors(const Session& session, const Command& command, Args args) {
+  if (command.Has(kAdmin)) return;
+  auto line = std::make_shared<const std::string>(
+      MonitorLine(clock_.Now(), session.db, session.connection().peer(), command, args));
+  instance_.PostToAll([line](Dispatcher& each) { each.WriteToMonitors(*line); });
+}
+
+void Dispatcher::WriteToMonitors(const std::string& line) {
+  net::RespServer* server = instance_.server();
+  if (server == nullptr) return;
+  std::erase_if(monitors_, [&](uint64_t id) {
+    net::RespConnection* connection = server->Find(loop_, id);
+    if (connection == nullptr || !SessionOf(*connection).monitor) return true;
+    net::RespWriter(connection->out(), SessionOf(*connection).protocol).Simple(line);
+    connection->Seal(0, 0);
+    return false;
+  });
 }
 
 // Posted, so that no reply is half written and none is waiting to be sealed.

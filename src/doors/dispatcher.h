@@ -71,6 +71,8 @@ class Dispatcher final : public net::RespHandler {
 
   // What the connection listens to; made when it is first asked for.
   Subscriptions& SubscriptionsOf(Session& session);
+  // From now on the session sees every command that is not an operator's, of all loops.
+  void StartMonitor(Session& session);
   // Users have changed: closes connections of those that are gone, and those that listen to what
   // they may not any more. `caller` still gets its reply.
   void EnforceAcl(uint64_t caller);
@@ -122,6 +124,9 @@ class Dispatcher final : public net::RespHandler {
   void Seal(Session& session, const Result<store::Commit>& group);
   void OnDurable(const Result<store::Commit>& news);
   void ReleaseDurable();
+  void FeedMonitors(const Session& session, const Command& command, Args args);
+  void WriteToMonitors(const std::string& line);
+  void CountError(std::string_view reply);
   void Deliver(const PubSub::Message& message, store::Commit commit);
   void ArmHeldTimer();
 
@@ -139,6 +144,7 @@ class Dispatcher final : public net::RespHandler {
   Bytes scratch_;
 
   PubSub::Audience& audience_;
+  std::vector<uint64_t> monitors_;  // connections; some may be gone
 
   std::vector<std::shared_ptr<Deferred>> deferred_;  // of this turn
   // How many are with the pool. Shared with them, so that the last one can say so.

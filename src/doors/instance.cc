@@ -107,6 +107,7 @@ CallTotals Instance::Totals(const Command& command) const {
 }
 
 void Instance::ResetStatistics() {
+  errors_.Reset();
   PostToAll([](Dispatcher& dispatcher) { dispatcher.counters().Reset(); });
 }
 

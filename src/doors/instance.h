@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -81,6 +82,9 @@ class Instance {
   Waiters& waiters() { return waiters_; }
   Busy& busy() { return busy_; }
   Acl& acl() { return acl_; }
+  ErrorCounters& errors() { return errors_; }
+  // How many connections MONITOR the others.
+  std::atomic<size_t>& monitors() { return monitors_; }
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -141,6 +145,8 @@ class Instance {
   Clients clients_;
   PubSub pubsub_;
   Waiters waiters_;
+  ErrorCounters errors_;
+  std::atomic<size_t> monitors_{0};
   ClientPause pause_;
   Busy busy_;
   net::RespServer* server_ = nullptr;

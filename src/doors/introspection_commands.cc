@@ -21,16 +21,6 @@ const CommandTable& TableOf(ConnectionContext& context) {
   return context.dispatcher.instance().commands();
 }
 
-std::vector<std::string_view> Words(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
 void WriteSet(net::RespWriter& reply, const std::vector<std::string_view>& words) {
   reply.SetHeader(words.size());
   for (const std::string_view word : words) reply.Simple(word);
@@ -52,7 +42,7 @@ LegacyKeys LegacyKeysOf(const Command& command) {
 void WriteKeySpec(net::RespWriter& reply, const KeySpec& spec) {
   reply.MapHeader(3);
   reply.Bulk("flags");
-  WriteSet(reply, Words(spec.access));
+  WriteSet(reply, SplitWords(spec.access));
   reply.Bulk("begin_search");
   reply.MapHeader(2);
   reply.Bulk("type");
@@ -264,7 +254,7 @@ std::vector<std::string_view> AccessOf(const Command& command, size_t index, siz
   for (const KeySpec& spec : command.keys) {
     const int last = spec.last >= 0 ? spec.last : static_cast<int>(count) + spec.last;
     const auto at = static_cast<int>(index);
-    if (at >= spec.first && at <= last) return Words(spec.access);
+    if (at >= spec.first && at <= last) return SplitWords(spec.access);
   }
   return {};
 }

@@ -128,20 +128,10 @@ void NumPat(ConnectionContext& context) {
 
 // --- Settings -----------------------------------------------------------------------------------
 
-std::vector<std::string_view> Words(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
 // client-output-buffer-limit: "class hard soft seconds …". Of it all, the hard limit of the class
 // pubsub is in force: other clients are held back by their own unread replies long before.
 Result<void> SetOutputLimits(PubSub& pubsub, std::string_view value) {
-  const std::vector<std::string_view> words = Words(value);
+  const std::vector<std::string_view> words = SplitWords(value);
   if (words.empty() || words.size() % 4 != 0) {
     return Error{ErrorCode::kInvalid, "Wrong number of arguments in buffer limit configuration."};
   }

@@ -171,6 +171,16 @@ TEST_F(PubSubTest, NothingIsToldOfACommitThatFailed) {
   EXPECT_EQ(listener.Run({"PING"}), "[\"pong\", \"\"]");
 }
 
+TEST_F(PubSubTest, AListenerThatDoesNotReadIsCutOff) {
+  server_.instance().pubsub().set_output_limit(1000);
+  TestClient listener = server_.Connect();
+  listener.Run({"SUBSCRIBE", "a"});
+  const std::string payload(1 << 20, 'x');
+  int sent = 0;
+  while (sent < 1000 && server_.Run({"PUBLISH", "a", payload}) == "(integer) 1") ++sent;
+  EXPECT_LT(sent, 1000);
+}
+
 TEST_F(PubSubTest, KeyEventsAreToldToWhoeverAsked) {
   TestClient listener = server_.Connect();
   listener.Run({"PSUBSCRIBE", "__key*"});

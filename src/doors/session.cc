@@ -73,6 +73,8 @@ size_t Session::subscription_count(ChannelKind kind) const {
 void Session::Reset() {
   EndMulti();
   subscriptions.reset();
+  monitor = false;
+  monitoring = store::Subscription();
   CountSubscriptions();
   db = 0;
   protocol = 2;
@@ -86,6 +88,7 @@ std::string Session::Describe(Timestamp now) const {
   net::RespConnection::Stats stats;
   if (connection_.loop().InLoop()) stats = connection_.stats();
   std::string flags;
+  if (monitor) flags += 'O';
   if (subscribed()) flags += 'P';
   if (in_multi) flags += 'x';
   if (is_blocked) flags += 'b';

@@ -153,11 +153,13 @@ class Session final : public net::RespSession {
   Shared<bool> in_multi{false};       // multi.open, for Describe
   Shared<bool> is_blocked{false};     // blocked.has_value(), for other loops
   Shared<bool> closing{false};
+  Shared<bool> monitor{false};  // sees what others do
 
   MultiState multi;
   std::optional<BlockedRequest> blocked;
   ReplyMode reply_mode = ReplyMode::kOn;
   UnsealedReplies unsealed;
+  store::Subscription monitoring;                // MONITOR, while `monitor`
   std::unique_ptr<Subscriptions> subscriptions;  // null until it listens to something
 
  private:

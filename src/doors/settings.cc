@@ -58,17 +58,21 @@ Result<void> Settings::Set(std::span<const std::pair<std::string_view, std::stri
           ErrorCode::kInvalid,
           fmt::format("ERR Unknown option or number of arguments for CONFIG SET - '{}'", name)};
     }
-    if (!found->second.set) return Refused(name, "can't set immutable config");
+    // Tools that make sure of a setting need not fail where it is as they want it.
+    if (!found->second.set && found->second.get() != value) {
+      return Refused(name, "can't set immutable config");
+    }
     if (!seen.insert(found->first).second) return Refused(name, "duplicate parameter");
     rows.push_back(&found->second);
   }
   std::vector<std::string> before;
   for (size_t i = 0; i < rows.size(); ++i) {
     before.push_back(rows[i]->get());
+    if (!rows[i]->set) continue;
     if (const Result<void> applied = rows[i]->set(values[i].second); !applied.ok()) {
       for (size_t undo = i; undo-- > 0;) {
         // The value was in force a moment ago, so it is accepted.
-        CAIRN_CHECK(rows[undo]->set(before[undo]).ok());
+        CAIRN_CHECK(!rows[undo]->set || rows[undo]->set(before[undo]).ok());
       }
       return Refused(values[i].first, applied.error().message);
     }
