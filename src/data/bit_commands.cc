@@ -86,7 +86,8 @@ struct RangeArgument {
   int64_t last = -1;
   bool in_bits = false;
 
-  // Empty whatever the size of the string is.
+  // Empty for BITCOUNT, whatever the size of the string is. (BITPOS, of two places before the
+  // beginning, makes the first byte.)
   bool IsReversed() const { return first < 0 && last < 0 && first > last; }
 
   // nullopt if the range is empty.
@@ -97,7 +98,7 @@ struct RangeArgument {
     };
     const int64_t begin = from_front(first);
     const int64_t end = std::min(from_front(last), size - 1) + 1;
-    if (begin >= end || IsReversed()) return std::nullopt;
+    if (begin >= end) return std::nullopt;
     const size_t scale = in_bits ? 1 : 8;
     return BitRange{static_cast<size_t>(begin) * scale, static_cast<size_t>(end) * scale};
   }
@@ -144,7 +145,7 @@ Result<void> BitCount(CommandContext& context) {
   if (!parser.Finish()) return context.Fail(parser.error());
   const std::optional<BitRange> range = argument.Resolve(string.size());
   size_t count = 0;
-  if (range) {
+  if (range && !argument.IsReversed()) {
     Bytes scratch;
     CAIRN_RETURN_IF_ERROR(
         string.Visit(range->first_byte(), range->end_byte(), [&](size_t at, BytesView piece) {

@@ -170,6 +170,22 @@ TEST_F(BitCommandsTest, CombiningLargeStrings) {
   EXPECT_EQ(client.Run({"BITCOUNT", "b"}), "(integer) 40000");
 }
 
+TEST_F(BitCommandsTest, AVeryLowValueSaturatesUpwardsAsInRedis) {
+  server_.Play(R"(
+    BITFIELD b OVERFLOW SAT SET i32 17 -9223372036854775808 GET i32 17 => [(integer) 0, (integer) 2147483647]
+    BITFIELD c OVERFLOW SAT SET i32 17 -9223372000000000000 GET i32 17 => [(integer) 0, (integer) -2147483648]
+    BITFIELD d OVERFLOW SAT SET i32 17 -5000000000 GET i32 17          => [(integer) 0, (integer) -2147483648]
+  )");
+}
+
+TEST_F(BitCommandsTest, PlacesBeforeTheBeginningInTheWrongOrder) {
+  server_.Play(R"(
+    SET s abc
+    BITPOS s 0 -8 -9     => (integer) 0
+    BITCOUNT s -8 -9     => (integer) 0
+  )");
+}
+
 TEST_F(BitCommandsTest, FieldsOverflowAsAskedFor) {
   server_.Play(R"(
     BITFIELD k SET u8 0 255                     => [(integer) 0]

@@ -83,7 +83,13 @@ std::optional<int64_t> FitField(FieldType type, int64_t value, int64_t increment
   const int64_t min = type.is_signed ? -max - 1 : 0;
   int64_t sum = 0;
   const bool wrapped = __builtin_add_overflow(value, increment, &sum);
-  const bool too_large = (wrapped ? increment > 0 : sum > max) || (!type.is_signed && value < 0);
+  // As in Redis, a value so low that the way up to the largest one is not a 64-bit number counts as
+  // too large.
+  int64_t way_up = 0;
+  const bool far_below =
+      type.is_signed && type.width < 64 && __builtin_sub_overflow(max, value, &way_up);
+  const bool too_large =
+      (wrapped ? increment > 0 : sum > max) || (!type.is_signed && value < 0) || far_below;
   const bool too_small = wrapped ? increment < 0 : sum < min;
   if (!too_large && !too_small) return sum;
   switch (overflow) {

@@ -106,7 +106,10 @@ Result<void> XGroupSetId(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(std::optional<StreamGroup> group,
                          StreamGroup::Find(stream, context.args[3]));
   if (!group) return context.Fail(NoGroupForKey(key, context.args[3]));
-  const std::optional<StreamId> start = ParseGroupStart(context.args[4], stream);
+  std::optional<StreamId> start = ParseGroupStart(context.args[4], stream);
+  // Unlike CREATE it takes the ends of all ids.
+  if (context.args[4] == "-") start = StreamId();
+  if (context.args[4] == "+") start = StreamId::Max();
   if (!start) return context.Fail(kInvalidStreamId);
   group->set_last_delivered(*start);
   group->set_entries_read(options.entries_read);

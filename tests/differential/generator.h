@@ -17,7 +17,8 @@ using Request = std::vector<std::string>;
 // expires while a test runs, and nothing depends on the time of day.
 class Generator {
  public:
-  explicit Generator(uint64_t seed);
+  // Without the commands whose names begin with one of `without`.
+  Generator(uint64_t seed, const std::vector<std::string>& without);
 
   // Any command that may stand alone or in a MULTI, mistakes included.
   Request Any();
@@ -43,7 +44,7 @@ class Generator {
   SeededRandom random_;
   std::vector<std::string> forms_;
   size_t first_form_ = 0;  // of those that are in use for a while
-  const std::vector<std::string> changes_;
+  std::vector<std::string> changes_;
 };
 
 }  // namespace cairn::testing
