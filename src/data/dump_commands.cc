@@ -8,6 +8,7 @@
 #include "data/fields.h"
 #include "data/list.h"
 #include "data/rdb_format.h"
+#include "data/sorted_set.h"
 #include "data/string_value.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
@@ -54,6 +55,18 @@ Result<Bytes> DumpList(CommandContext& context, const Entry& entry) {
   return std::move(writer).Finish();
 }
 
+Result<Bytes> DumpSortedSet(CommandContext& context, const Entry& entry) {
+  CAIRN_ASSIGN_OR_RETURN(SortedSet set, SortedSet::Load(context, entry.user_key()));
+  RdbWriter writer(RdbType::kSortedSet2);
+  writer.Length(set.count());
+  CAIRN_RETURN_IF_ERROR(set.Visit({}, {}, [&](BytesView member, double score) {
+    writer.String(member);
+    writer.Double(score);
+    return true;
+  }));
+  return std::move(writer).Finish();
+}
+
 // nullopt for a type that has no form there.
 Result<std::optional<Bytes>> DumpValue(CommandContext& context, const Entry& entry) {
   switch (entry.type()) {
@@ -70,7 +83,10 @@ Result<std::optional<Bytes>> DumpValue(CommandContext& context, const Entry& ent
       CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpList(context, entry));
       return std::optional(std::move(dump));
     }
-    case ValueType::kSortedSet:
+    case ValueType::kSortedSet: {
+      CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpSortedSet(context, entry));
+      return std::optional(std::move(dump));
+    }
     case ValueType::kStream:
     case ValueType::kJson:
       break;
@@ -123,11 +139,6 @@ RestoreOptions ParseRestoreOptions(ArgParser& parser) {
   return options;
 }
 
-bool IsRestorable(ValueType type) {
-  return type == ValueType::kString || type == ValueType::kHash || type == ValueType::kSet ||
-         type == ValueType::kList;
-}
-
 // Writes the value under a key that is free, and tells of it.
 Result<void> WriteValue(CommandContext& context, std::string_view key, const RdbValue& value) {
   if (value.type == ValueType::kHash || value.type == ValueType::kSet) {
@@ -136,6 +147,13 @@ Result<void> WriteValue(CommandContext& context, std::string_view key, const Rdb
     for (const Bytes& member : value.members) fields.PutNew(member);
     fields.Save(context, doors::kEventGeneric, "restore");
     return {};
+  }
+  if (value.type == ValueType::kSortedSet) {
+    CAIRN_ASSIGN_OR_RETURN(SortedSet set, SortedSet::Load(context, key));
+    for (const auto& [member, score] : value.scores) {
+      CAIRN_RETURN_IF_ERROR(set.PutNew(member, score));
+    }
+    return set.Save(context, "restore");
   }
   if (value.type == ValueType::kList) {
     CAIRN_ASSIGN_OR_RETURN(List list, List::Load(context, key));
@@ -182,7 +200,7 @@ Result<void> Restore(CommandContext& context) {
     return context.Fail("ERR DUMP payload version or checksum are wrong");
   }
   const std::optional<RdbValue> value = DecodeRdbValue(context.args[3]);
-  if (!value || !IsRestorable(value->type)) return context.Fail("ERR Bad data format");
+  if (!value) return context.Fail("ERR Bad data format");
   std::optional<int64_t> expire_ms;
   if (*ttl != 0) {
     int64_t deadline = 0;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,26 @@ TEST_F(DumpCommandsTest, EveryTypeComesBack) {
     STRLEN copy:large         => (integer) 20000
     DUMP nosuch               => (nil)
   )");
+}
+
+TEST_F(DumpCommandsTest, SortedSetsComeBackInOrder) {
+  RdbWriter given(RdbType::kSortedSet2);
+  given.Length(300);
+  RdbWriter ordered(RdbType::kSortedSet2);
+  ordered.Length(300);
+  for (int i = 0; i < 300; ++i) {
+    given.String("m" + std::to_string(1299 - i));
+    given.Double(-0.5 * i);
+    ordered.String("m" + std::to_string(1000 + i));
+    ordered.Double(-0.5 * (299 - i));
+  }
+  EXPECT_EQ(server_.Run({"RESTORE", "z", "0", std::move(given).Finish()}), "OK");
+  EXPECT_EQ(server_.Run({"TYPE", "z"}), "zset");
+  // There is one zero, so -0 comes back as 0.
+  const std::optional<RdbValue> dumped = DecodeRdbValue(Dump("z"));
+  const std::optional<RdbValue> expected = DecodeRdbValue(std::move(ordered).Finish());
+  ASSERT_TRUE(dumped && expected);
+  EXPECT_EQ(dumped->scores, expected->scores);
 }
 
 TEST_F(DumpCommandsTest, ExpiryAndReplacement) {
