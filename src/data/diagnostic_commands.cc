@@ -168,9 +168,10 @@ Result<void> DebugSleep(CommandContext& context) {
 Result<void> DebugObject(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
   if (!entry.exists()) return context.Fail(doors::kNoSuchKey);
+  CAIRN_ASSIGN_OR_RETURN(const std::string_view encoding, EncodingName(entry));
   context.reply.Simple(fmt::format(
-      "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:0 lru_seconds_idle:0",
-      EncodingName(entry.type(), entry.payload()), entry.stored_bytes()));
+      "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:0 lru_seconds_idle:0", encoding,
+      entry.stored_bytes()));
   return {};
 }
 
