@@ -209,9 +209,9 @@ int64_t Stream::EstimateEntriesRead(StreamId id) const {
   if (id > last_id_) return kUnknownEntriesRead;
   // Nothing is missing from the first entry on: then the places before it are known.
   if (max_deleted_id_.IsZero() || max_deleted_id_ < first_id_) {
-    const auto before = static_cast<int64_t>(entries_added_ - length_);
-    if (id < first_id_) return before;
-    if (id == first_id_) return before + 1;
+    const uint64_t before = entries_added_ - length_;
+    if (id < first_id_) return static_cast<int64_t>(before);
+    if (id == first_id_) return static_cast<int64_t>(before + 1);
   }
   return kUnknownEntriesRead;
 }

@@ -314,7 +314,8 @@ Result<ReplyList> Redeliver(CommandContext& context, Stream& stream, StreamGroup
     if (!old) continue;
     PendingEntry again = *old;
     again.delivered_ms = context.now().millis();
-    ++again.delivery_count;
+    // RETRYCOUNT may have set it to the largest number there is: it wraps around.
+    again.delivery_count = static_cast<int64_t>(static_cast<uint64_t>(old->delivery_count) + 1);
     CAIRN_RETURN_IF_ERROR(group.PutPending(again, old));
   }
   return entries;
