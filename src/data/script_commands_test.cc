@@ -28,24 +28,26 @@ class ScriptCommandsTest : public ::testing::Test {
   DataServer server_;
 };
 
-TEST_F(ScriptCommandsTest, RunsCommandsOnItsKeys){server_.Play(
-    R"(
-    EVAL "return redis.call('set',KEYS[1],ARGV[1])" 1 k v =
-        > OK GET k = > "v" EVAL "return redis.call('get',KEYS[1])" 1 k =
-                         > "v" EVAL "return redis.call('get',KEYS[1])" 1 nosuch =
-                             > (nil)EVAL "return type(redis.call('get',KEYS[1]))" 1 nosuch =
-                                 > "boolean" EVAL "return redis.call('incrby',KEYS[1],10)" 1 n =
-                                     > (integer)10 EVAL "return {#KEYS,#ARGV,KEYS[2],ARGV[1]}" 2 a b
-                                           c = > [ (integer)2, (integer)1, "b", "c" ] EVAL_RO
-                                               "return redis.call('get',KEYS[1])" 1 k = > "v") ");
+TEST_F(ScriptCommandsTest, RunsCommandsOnItsKeys) {
+  server_.Play(R"~(
+    EVAL "return redis.call('set',KEYS[1],ARGV[1])" 1 k v          => OK
+    GET k                                                          => "v"
+    EVAL "return redis.call('get',KEYS[1])" 1 k                    => "v"
+    EVAL "return redis.call('get',KEYS[1])" 1 nosuch               => (nil)
+    EVAL "return type(redis.call('get',KEYS[1]))" 1 nosuch         => "boolean"
+    EVAL "return redis.call('incrby',KEYS[1],10)" 1 n              => (integer) 10
+    EVAL "return {#KEYS,#ARGV,KEYS[2],ARGV[1]}" 2 a b c  => [(integer) 2, (integer) 1, "b", "c"]
+    EVAL_RO "return redis.call('get',KEYS[1])" 1 k                 => "v"
+  )~");
 }
 
-TEST_F(ScriptCommandsTest, UndeclaredKeysWork){server_.Play(
-    R"(
-    EVAL "redis.call('set','a','1') redis.call('set','b','2') return redis.call('mget','a','b')" 0 =
-        > [ "1", "2" ] EVAL
-        "redis.call('select',3) redis.call('set','c','3') return redis.call('get','c')" 0 =
-            > "3" GET c = > (nil)EVAL "return redis.call('dbsize')" 0 = > (integer)2) ");
+TEST_F(ScriptCommandsTest, UndeclaredKeysWork) {
+  server_.Play(R"~(
+    EVAL "redis.call('set','a','1') redis.call('set','b','2') return redis.call('mget','a','b')" 0 => ["1", "2"]
+    EVAL "redis.call('select',3) redis.call('set','c','3') return redis.call('get','c')" 0 => "3"
+    GET c                                                          => (nil)
+    EVAL "return redis.call('dbsize')" 0                           => (integer) 2
+  )~");
 }
 
 TEST_F(ScriptCommandsTest, CountsItsArguments) {
@@ -73,8 +75,8 @@ TEST_F(ScriptCommandsTest, ScriptsAreFoundByTheirHash) {
   )");
 }
 
-TEST_F(ScriptCommandsTest, ValuesBecomeReplies){
-    server_.Play(R"(
+TEST_F(ScriptCommandsTest, ValuesBecomeReplies) {
+  server_.Play(R"~(
     EVAL "return 3.99" 0                         => (integer) 3
     EVAL "return -3.99" 0                        => (integer) -3
     EVAL "return 1e300" 0                        => (integer) -9223372036854775808
@@ -89,13 +91,12 @@ TEST_F(ScriptCommandsTest, ValuesBecomeReplies){
     EVAL "return {set={a=true}}" 0               => ["a"]
     EVAL "return {big_number='123'}" 0           => "123"
     EVAL "return {verbatim_string={format='txt',string='abc'}}" 0  => "abc"
-    EVAL "return redis.status_reply('x')" 0 =
-                     > x EVAL "return redis.error_reply('my err')" 0 =
-                         > (error)my err EVAL "return redis.error_reply('-MYERR x')" 0 =
-                             > (error)MYERR x EVAL "return redis.error_reply('x')" 0 =
-                                 > (error)ERR x EVAL
-                                 "return redis.error_reply()" 0 = > (error)ERR wrong number or
-                                                                  type of arguments) ");
+    EVAL "return redis.status_reply('x')" 0      => x
+    EVAL "return redis.error_reply('my err')" 0  => (error) my err
+    EVAL "return redis.error_reply('-MYERR x')" 0 => (error) MYERR x
+    EVAL "return redis.error_reply('x')" 0       => (error) ERR x
+    EVAL "return redis.error_reply()" 0          => (error) ERR wrong number or type of arguments
+  )~");
 }
 
 TEST_F(ScriptCommandsTest, NumbersAreWrittenAsRedisDoes) {
@@ -159,9 +160,10 @@ TEST_F(ScriptCommandsTest, CaughtErrorsGoOn) {
 }
 
 TEST_F(ScriptCommandsTest, WritesStayWhenItFails) {
-  server_.Play(R"(EVAL "redis.call('set',KEYS[1],'v') return redis.pcall('nosuch')" 1 k =
-                   > (error)ERR Unknown Redis command called from script) ");
-      EXPECT_EQ(Failure("redis.call('set','l','v') error('x')"), "(error) ERR user_script:1: x");
+  server_.Play(R"~(
+    EVAL "redis.call('set',KEYS[1],'v') return redis.pcall('nosuch')" 1 k => (error) ERR Unknown Redis command called from script
+  )~");
+  EXPECT_EQ(Failure("redis.call('set','l','v') error('x')"), "(error) ERR user_script:1: x");
   server_.Play("GET k => \"v\"\n GET l => \"v\"");
 }
 
@@ -180,13 +182,15 @@ TEST_F(ScriptCommandsTest, ReadOnlyScriptsDoNotWrite) {
   EXPECT_EQ(Eval("#!lua"), "(error) ERR Invalid script shebang");
 }
 
-TEST_F(ScriptCommandsTest, RunsInsideMulti){
-    server_.Play(R"(
+TEST_F(ScriptCommandsTest, RunsInsideMulti) {
+  server_.Play(R"~(
     MULTI                                                       => OK
     SET k 1                                                     => QUEUED
-    EVAL "return redis.call('incr',KEYS[1])" 1 k =
-                     > QUEUED EVAL "return redis.call('incr','other')" 0 =
-                         > QUEUED EXEC = > [ OK, (integer)2, (integer)1 ] GET other = > "1") ");
+    EVAL "return redis.call('incr',KEYS[1])" 1 k                => QUEUED
+    EVAL "return redis.call('incr','other')" 0                  => QUEUED
+    EXEC                                                        => [OK, (integer) 2, (integer) 1]
+    GET other                                                   => "1"
+  )~");
 }
 
 TEST_F(ScriptCommandsTest, LongScriptsLeaveTheLoopAndRunOnce) {
