@@ -27,6 +27,19 @@ std::string_view JsonTypeName(JsonType type) {
   return "null";
 }
 
+// Out of the header, where JsonMember is not complete yet.
+JsonValue::JsonValue() = default;
+JsonValue::JsonValue(const JsonValue& other) = default;
+JsonValue::JsonValue(JsonValue&& other) noexcept = default;
+JsonValue& JsonValue::operator=(const JsonValue& other) = default;
+JsonValue& JsonValue::operator=(JsonValue&& other) noexcept = default;
+JsonValue::~JsonValue() = default;
+
+JsonValue::JsonValue(bool value) : data_(value) {}
+JsonValue::JsonValue(int64_t value) : data_(value) {}
+JsonValue::JsonValue(double value) : data_(value) {}
+JsonValue::JsonValue(std::string value) : data_(std::move(value)) {}
+JsonValue::JsonValue(JsonSplit value) : data_(value) {}
 JsonValue::JsonValue(uint64_t value) {
   if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     data_ = value;

@@ -41,15 +41,20 @@ class JsonValue {
   using Array = std::vector<JsonValue>;
   using Object = std::vector<JsonMember>;
 
-  JsonValue() = default;  // null
-  explicit JsonValue(bool value) : data_(value) {}
-  explicit JsonValue(int64_t value) : data_(value) {}
+  JsonValue();  // null
+  explicit JsonValue(bool value);
+  explicit JsonValue(int64_t value);
   explicit JsonValue(uint64_t value);
-  explicit JsonValue(double value) : data_(value) {}
-  explicit JsonValue(std::string value) : data_(std::move(value)) {}
+  explicit JsonValue(double value);
+  explicit JsonValue(std::string value);
   explicit JsonValue(Array value);
   explicit JsonValue(Object value);
-  explicit JsonValue(JsonSplit value) : data_(value) {}
+  explicit JsonValue(JsonSplit value);
+  JsonValue(const JsonValue& other);
+  JsonValue(JsonValue&& other) noexcept;
+  JsonValue& operator=(const JsonValue& other);
+  JsonValue& operator=(JsonValue&& other) noexcept;
+  ~JsonValue();
 
   JsonType type() const;
   bool IsNumber() const { return type() == JsonType::kInteger || type() == JsonType::kNumber; }
