@@ -76,7 +76,6 @@ constexpr std::pair<std::string_view, std::string_view> kConstants[] = {
     {"slaveof", ""},
     // The process
     {"activerehashing", "yes"},
-    {"busy-reply-threshold", "5000"},
     {"daemonize", "no"},
     {"dynamic-hz", "yes"},
     {"enable-debug-command", "yes"},
@@ -89,7 +88,6 @@ constexpr std::pair<std::string_view, std::string_view> kConstants[] = {
     {"latency-tracking-info-percentiles", "50 99 99.9"},
     {"logfile", ""},
     {"loglevel", "notice"},
-    {"lua-time-limit", "5000"},
     {"pidfile", ""},
     {"protected-mode", "no"},
     {"supervised", "no"},

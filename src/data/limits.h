@@ -27,8 +27,7 @@ inline constexpr uint64_t kMembersScannedAtOnce = 128;
 
 // The most members that SRANDMEMBER and its like return when they may return one again.
 inline constexpr uint64_t kMaxRandomPicks = 1'048'576;
-// JSON: containers in containers, bytes of one text that is read or written, bytes of one path,
-// brackets in the filters of a path, and what evaluating one path may visit and find.
+
 // JSON: containers in containers; bytes of one text that is read or written; bytes of one path, and
 // brackets in its filters; values that evaluating a path may visit; steps in the locations of what
 // it finds.
@@ -40,6 +39,7 @@ inline constexpr size_t kMaxJsonPathVisits = 10'000'000;
 inline constexpr size_t kMaxJsonMatchSteps = 4'000'000;
 // A JSON array or object whose encoding is larger than this is stored by member.
 inline constexpr size_t kMaxInlineJsonBytes = 1024;
+
 // What one interpreter may take of memory, and how many wait for the next script.
 inline constexpr size_t kMaxScriptMemory = 256UL * 1024 * 1024;
 inline constexpr size_t kMaxIdleScriptStates = 8;
@@ -63,6 +63,7 @@ inline constexpr int kMaxScriptNesting = 4'000;
 inline constexpr size_t kMaxScriptCacheBytes = 256UL * 1024 * 1024;
 // Bytes of one library of functions.
 inline constexpr size_t kMaxLibraryBytes = 16UL * 1024 * 1024;
+
 // Entries that an approximate trim of a stream (MAXLEN ~) removes at most, unless LIMIT says else.
 inline constexpr uint64_t kStreamTrimLimit = 10'000;
 

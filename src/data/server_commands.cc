@@ -366,7 +366,6 @@ void AddPlainCommands(Instance& instance) {
 }  // namespace
 
 void AddServerCommands(Instance& instance) {
-  AddFixedSettings(instance);
   AddContainers(instance);
   AddPlainCommands(instance);
   instance.commands().Add(
