@@ -7,6 +7,7 @@
 
 #include "data/limits.h"
 #include "data/lua/lua_runtime.h"
+#include "data/lua/lua_source.h"
 
 // The globals of scripts. A script sees them through a table that cannot be changed:
 //
@@ -187,28 +188,36 @@ int LoadString(lua_State* lua) {
   return LoadText(lua, {code, size}, luaL_optstring(lua, 2, code));
 }
 
+// Hands the parser the next piece that the function on the stack's bottom returns.
+const char* NextPiece(lua_State* lua, void* /*data*/, size_t* size) {
+  lua_pushvalue(lua, 1);
+  lua_call(lua, 0, 1);
+  *size = 0;
+  if (lua_isnil(lua, -1)) {
+    lua_pop(lua, 1);
+    return nullptr;
+  }
+  if (lua_type(lua, -1) != LUA_TSTRING) {
+    luaL_error(lua, "reader function must return a string");
+  }
+  lua_replace(lua, 3);  // where it stays as long as the parser reads it
+  return lua_tolstring(lua, 3, size);
+}
+
 int Load(lua_State* lua) {
   if (lua_type(lua, 1) == LUA_TSTRING) return LoadString(lua);
   luaL_checktype(lua, 1, LUA_TFUNCTION);
   const char* name = luaL_optstring(lua, 2, "=(load)");
-  lua_settop(lua, 2);
-  lua_pushliteral(lua, "");
+  lua_settop(lua, 3);
   CheckThreadStack(lua);
-  for (;;) {
-    lua_pushvalue(lua, 1);
-    lua_call(lua, 0, 1);
-    if (lua_isnil(lua, -1)) break;
-    if (lua_type(lua, -1) != LUA_TSTRING) {
-      return luaL_error(lua, "reader function must return a string");
-    }
-    if (lua_objlen(lua, -1) == 0) break;
-    lua_concat(lua, 2);
-  }
-  lua_pop(lua, 1);
-  size_t size = 0;
-  const char* code = lua_tolstring(lua, -1, &size);
-  return LoadText(lua, {code, size}, name);
+  if (lua_loadx(lua, NextPiece, nullptr, name, "t") == 0) return 1;
+  lua_pushnil(lua);
+  lua_insert(lua, -2);
+  return 2;
 }
+
+// What ReturnsKept calls.
+int Keep(lua_State* lua) { return lua_gettop(lua); }
 
 // What would change the collector for later scripts does nothing.
 int CollectGarbage(lua_State* lua) {
@@ -316,13 +325,10 @@ void AddBaseFunctions(lua_State* lua) {
     lua_pushcclosure(lua, function, 1);
     lua_setfield(lua, -2, name);
   }
-  constexpr LuaFunction kOwn[] = {{"rawget", RawGet},
-                                  {"next", Next},
-                                  {"pcall", Pcall},
-                                  {"xpcall", Xpcall},
-                                  {"load", Load},
-                                  {"loadstring", LoadString},
-                                  {"collectgarbage", CollectGarbage}};
+  constexpr LuaFunction kOwn[] = {{"rawget", RawGet},    {"next", Next},
+                                  {"pcall", Pcall},      {"xpcall", Xpcall},
+                                  {"load", Load},        {"loadstring", LoadString},
+                                  {kKeepFunction, Keep}, {"collectgarbage", CollectGarbage}};
   SetLuaFunctions(lua, kOwn);
 }
 

@@ -51,7 +51,7 @@ class LuaSandboxTest : public ::testing::Test {
     EXPECT_EQ(Run("return tostring(string.len('abc')) .. type(redis.call) .. #{pcall(error)}"),
               ScriptEnd::kReplied)
         << script;
-    EXPECT_EQ(reply_, "$10\r\n3function2\r\n") << script;
+    EXPECT_EQ(reply_, "$10\r\n3function1\r\n") << script;
   }
 
   std::unique_ptr<LuaState> state_ = std::make_unique<LuaState>();

@@ -12,6 +12,7 @@
 #include "data/limits.h"
 #include "data/lua/lua_reply.h"
 #include "data/lua/lua_runtime.h"
+#include "data/lua/lua_source.h"
 
 namespace cairn::data {
 namespace {
@@ -206,6 +207,20 @@ ScriptEnd Run(Runtime& runtime, const ScriptInput& input, ScriptHost& host, net:
   return ScriptEnd::kFailed;
 }
 
+// Compiles `source` so that errors in what it calls know its lines. Leaves the function on the
+// stack, or the message of an error, which is that of the source as it was written.
+bool LoadKept(lua_State* lua, std::string_view source, const char* name) {
+  if (luaL_loadbufferx(lua, source.data(), source.size(), name, "t") != 0) return false;
+  const std::string kept = ReturnsKept(source);
+  if (kept.size() == source.size()) return true;
+  if (luaL_loadbufferx(lua, kept.data(), kept.size(), name, "t") == 0) {
+    lua_remove(lua, -2);
+  } else {
+    lua_pop(lua, 1);  // some limit of the compiler: better without lines than not at all
+  }
+  return true;
+}
+
 }  // namespace
 
 uint8_t ScriptFlagByName(std::string_view name) {
@@ -275,7 +290,7 @@ Result<void> LuaState::Compile(std::string_view id, std::string_view source) {
   bool compiled = false;
   std::string message;
   const auto failure = Protected(runtime_->lua, [&](lua_State* lua) {
-    compiled = luaL_loadbufferx(lua, source.data(), source.size(), "@user_script", "t") == 0;
+    compiled = LoadKept(lua, source, "@user_script");
     if (!compiled) {
       message = lua_tostring(lua, -1);
       return;
@@ -321,7 +336,7 @@ Result<std::vector<ScriptFunction>> LuaState::LoadLibrary(std::string_view sourc
   std::string error;
   const auto failure = Protected(runtime_->lua, [&](lua_State* lua) {
     lua_pushcfunction(lua, OnError);
-    if (luaL_loadbufferx(lua, source.data(), source.size(), "@user_function", "t") != 0) {
+    if (!LoadKept(lua, source, "@user_function")) {
       error = fmt::format("ERR Error compiling function: {}", lua_tostring(lua, -1));
       return;
     }
