@@ -91,6 +91,7 @@ std::vector<std::string> Sorted(const Request& request, const net::RespValue& va
 class DifferentialTest : public ::testing::Test {
  protected:
   static constexpr size_t kConnections = 3;
+  static constexpr size_t kHistory = 2000;  // requests that are remembered
 
   void SetUp() override {
     auto redis = RedisServer::Start();
@@ -116,7 +117,7 @@ class DifferentialTest : public ::testing::Test {
       const Reply actual = both.cairn.Receive();
       ++compared_;
       history_.push_back(fmt::format("{} {}", connection, ToText(request)));
-      if (history_.size() > 30) history_.pop_front();
+      if (history_.size() > kHistory) history_.pop_front();
       if (!Same(request, expected, actual)) Fail(request, expected, actual);
       if (HasFailure()) return;
     }
@@ -133,8 +134,13 @@ class DifferentialTest : public ::testing::Test {
   }
 
   void Fail(const Request& request, const Reply& expected, const Reply& actual) {
+    // The last ones, and before them those that name the key.
+    const std::string key = request.size() > 1 ? "'" + Printable(request[1]) + "'" : "'";
     std::string history;
-    for (const std::string& line : history_) history += line + "\n";
+    for (size_t i = 0; i < history_.size(); ++i) {
+      const bool recent = i + 20 >= history_.size();
+      if (recent || history_[i].find(key) != std::string::npos) history += history_[i] + "\n";
+    }
     ADD_FAILURE() << "seed " << seed_ << ", after " << compared_ << " commands: " << ToText(request)
                   << "\n  Redis: " << Printable(expected.bytes, 500)
                   << "\n  Cairn: " << Printable(actual.bytes, 500) << "\nhistory:\n"

@@ -161,8 +161,7 @@ Result<void> ArrTrim(CommandContext& context) {
   return {};
 }
 
-// --- Reading
-// --------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
 Result<void> ArrLen(CommandContext& context) {
   const Args args = context.args;

@@ -76,8 +76,7 @@ JsonValue* Descend(JsonValue& value, std::span<const JsonStep> steps) {
 
 }  // namespace
 
-// --- Reading
-// --------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
 Result<JsonDocument> JsonDocument::Load(store::Transaction& transaction, uint8_t db,
                                         BytesView key) {
@@ -208,8 +207,7 @@ Result<std::vector<JsonDocument::Row>> JsonDocument::ReadRows(uint64_t node, uin
   return rows;
 }
 
-// --- Changing
-// -------------------------------------------------------------------------------------
+// --- Changing ------------------------------------------------------------------------------------
 
 Result<JsonDocument::Slot> JsonDocument::Resolve(std::span<const JsonStep> location) {
   Slot slot{.value = root_};

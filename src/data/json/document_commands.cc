@@ -30,8 +30,7 @@ constexpr std::string_view kNotStatic = "ERR wrong static path";
 constexpr std::string_view kNoElement = "ERR array index out of range";
 constexpr std::string_view kReplyTooLong = "ERR the reply would be too long";
 
-// --- JSON.SET, JSON.MSET, JSON.MERGE
-// --------------------------------------------------------------
+// --- JSON.SET, JSON.MSET, JSON.MERGE -------------------------------------------------------------
 
 enum class Condition { kNone, kMissing, kExists };
 
@@ -219,8 +218,7 @@ Result<void> MergeCommand(CommandContext& context) {
   return {};
 }
 
-// --- JSON.GET, JSON.MGET
-// --------------------------------------------------------------------------
+// --- JSON.GET, JSON.MGET -------------------------------------------------------------------------
 
 struct GetOptions {
   JsonFormat format;
@@ -320,8 +318,7 @@ Result<void> MGet(CommandContext& context) {
   return {};
 }
 
-// --- JSON.DEL, JSON.CLEAR
-// -------------------------------------------------------------------------
+// --- JSON.DEL, JSON.CLEAR ------------------------------------------------------------------------
 
 bool IsWithin(const JsonLocation& inner, const JsonLocation& outer) {
   return inner.size() >= outer.size() && std::equal(outer.begin(), outer.end(), inner.begin());

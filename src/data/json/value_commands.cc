@@ -27,8 +27,7 @@ using doors::CommandContext;
 
 std::string_view PathOrRoot(Args args) { return args.size() > 2 ? args[2] : "."; }
 
-// --- Numbers
-// --------------------------------------------------------------------------------------
+// --- Numbers -------------------------------------------------------------------------------------
 
 enum class Operation { kAdd, kMultiply };
 
@@ -87,8 +86,7 @@ Result<void> NumMultBy(CommandContext& context) {
   return ChangeNumbers(context, Operation::kMultiply, "json.nummultby");
 }
 
-// --- Strings and booleans
-// -------------------------------------------------------------------------
+// --- Strings and booleans ------------------------------------------------------------------------
 
 Result<void> StrAppend(CommandContext& context) {
   const Args args = context.args;
@@ -176,8 +174,7 @@ Result<void> StrLen(CommandContext& context) {
   return {};
 }
 
-// --- Objects
-// --------------------------------------------------------------------------------------
+// --- Objects -------------------------------------------------------------------------------------
 
 Result<void> ObjLen(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(const auto target,
@@ -237,8 +234,7 @@ Result<void> ObjKeys(CommandContext& context) {
   return {};
 }
 
-// --- Telling
-// --------------------------------------------------------------------------------------
+// --- Telling -------------------------------------------------------------------------------------
 
 Result<void> Type(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(const auto target,
