@@ -96,7 +96,7 @@ Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instan
       .Add("maxclients", server == nullptr ? 0 : server->max_clients())
       .Add("client_recent_max_input_buffer", 0)
       .Add("client_recent_max_output_buffer", 0)
-      .Add("blocked_clients", 0)
+      .Add("blocked_clients", instance.waiters().count())
       .Add("tracking_clients", 0)
       .Add("clients_in_timeout_table", 0)
       .text();
