@@ -25,6 +25,7 @@ void AddDataCommands(doors::Instance& instance) {
   AddStreamGroupCommands(instance);
   AddStreamInfoCommands(instance);
   AddDumpCommands(instance);
+  AddSortCommands(instance);
   AddScanCommands(instance);
   AddServerCommands(instance);
   AddJsonDocumentCommands(instance);

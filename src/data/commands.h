@@ -28,6 +28,7 @@ void AddStreamReadCommands(doors::Instance& instance);
 void AddStreamGroupCommands(doors::Instance& instance);
 void AddStreamInfoCommands(doors::Instance& instance);
 void AddDumpCommands(doors::Instance& instance);
+void AddSortCommands(doors::Instance& instance);
 void AddScanCommands(doors::Instance& instance);
 void AddServerCommands(doors::Instance& instance);
 void AddJsonDocumentCommands(doors::Instance& instance);

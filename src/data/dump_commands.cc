@@ -2,13 +2,20 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/check.h"
 #include "data/commands.h"
 #include "data/entry.h"
 #include "data/fields.h"
+#include "data/json/document.h"
+#include "data/json/encoding.h"
 #include "data/list.h"
 #include "data/rdb_format.h"
+#include "data/rdb_stream.h"
 #include "data/sorted_set.h"
+#include "data/stream.h"
+#include "data/stream_groups.h"
 #include "data/string_value.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
@@ -67,31 +74,66 @@ Result<Bytes> DumpSortedSet(CommandContext& context, const Entry& entry) {
   return std::move(writer).Finish();
 }
 
-// nullopt for a type that has no form there.
-Result<std::optional<Bytes>> DumpValue(CommandContext& context, const Entry& entry) {
-  switch (entry.type()) {
-    case ValueType::kString: {
-      CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpString(entry));
-      return std::optional(std::move(dump));
-    }
-    case ValueType::kHash:
-    case ValueType::kSet: {
-      CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpFields(context, entry));
-      return std::optional(std::move(dump));
-    }
-    case ValueType::kList: {
-      CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpList(context, entry));
-      return std::optional(std::move(dump));
-    }
-    case ValueType::kSortedSet: {
-      CAIRN_ASSIGN_OR_RETURN(Bytes dump, DumpSortedSet(context, entry));
-      return std::optional(std::move(dump));
-    }
-    case ValueType::kStream:
-    case ValueType::kJson:
-      break;
+Result<RdbStream::Group> ReadGroup(StreamGroup& group) {
+  RdbStream::Group read{.name = group.name(),
+                        .last_delivered = group.last_delivered(),
+                        .entries_read = group.entries_read()};
+  CAIRN_RETURN_IF_ERROR(group.VisitConsumers([&](BytesView name, const StreamConsumer& consumer) {
+    read.consumers.push_back({Bytes(name), consumer.seen_ms});
+    return true;
+  }));
+  CAIRN_RETURN_IF_ERROR(group.VisitPending({}, [&](const PendingEntry& entry) {
+    read.pending.push_back(entry);
+    return true;
+  }));
+  return read;
+}
+
+Result<Bytes> DumpStream(CommandContext& context, const Entry& entry) {
+  CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, entry.user_key()));
+  RdbStream read{.last_id = stream.last_id(),
+                 .max_deleted_id = stream.max_deleted_id(),
+                 .entries_added = stream.entries_added()};
+  CAIRN_RETURN_IF_ERROR(stream.Visit({}, [&](const StreamEntry& found) {
+    read.entries.push_back(
+        {.id = found.id, .node = found.node, .fields = {found.fields.begin(), found.fields.end()}});
+    return true;
+  }));
+  CAIRN_ASSIGN_OR_RETURN(std::vector<StreamGroup> groups, StreamGroup::List(stream));
+  for (StreamGroup& group : groups) {
+    CAIRN_ASSIGN_OR_RETURN(RdbStream::Group read_group, ReadGroup(group));
+    read.groups.push_back(std::move(read_group));
   }
-  return std::optional<Bytes>();
+  RdbWriter writer(RdbType::kStream2);
+  WriteRdbStream(writer, read);
+  return std::move(writer).Finish();
+}
+
+Result<Bytes> DumpJson(CommandContext& context, const Entry& entry) {
+  CAIRN_ASSIGN_OR_RETURN(JsonDocument document, JsonDocument::Load(context, entry.user_key()));
+  CAIRN_ASSIGN_OR_RETURN(const JsonValue value, document.root().Load());
+  RdbWriter writer(RdbType::kJson);
+  writer.String(EncodeJson(value));
+  return std::move(writer).Finish();
+}
+
+Result<Bytes> DumpValue(CommandContext& context, const Entry& entry) {
+  switch (entry.type()) {
+    case ValueType::kString:
+      return DumpString(entry);
+    case ValueType::kHash:
+    case ValueType::kSet:
+      return DumpFields(context, entry);
+    case ValueType::kList:
+      return DumpList(context, entry);
+    case ValueType::kSortedSet:
+      return DumpSortedSet(context, entry);
+    case ValueType::kStream:
+      return DumpStream(context, entry);
+    case ValueType::kJson:
+      return DumpJson(context, entry);
+  }
+  CAIRN_CHECK(false);
 }
 
 Result<void> Dump(CommandContext& context) {
@@ -100,9 +142,8 @@ Result<void> Dump(CommandContext& context) {
     context.reply.Null();
     return {};
   }
-  CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> dump, DumpValue(context, entry));
-  if (!dump) return context.Fail("ERR DUMP is not available for values of this type");
-  context.reply.Bulk(*dump);
+  CAIRN_ASSIGN_OR_RETURN(const Bytes dump, DumpValue(context, entry));
+  context.reply.Bulk(dump);
   return {};
 }
 
@@ -139,6 +180,37 @@ RestoreOptions ParseRestoreOptions(ArgParser& parser) {
   return options;
 }
 
+Result<void> WriteGroup(CommandContext& context, Stream& stream, const RdbStream::Group& read) {
+  StreamGroup group = StreamGroup::Create(context, stream, read.name);
+  group.set_last_delivered(read.last_delivered);
+  group.set_entries_read(
+      read.entries_read.value_or(stream.EstimateEntriesRead(read.last_delivered)));
+  for (const RdbStream::Consumer& consumer : read.consumers) {
+    CAIRN_RETURN_IF_ERROR(group.AddConsumer(consumer.name, consumer.seen_ms));
+  }
+  for (const PendingEntry& entry : read.pending) {
+    CAIRN_RETURN_IF_ERROR(group.PutPending(entry, std::nullopt));
+  }
+  group.Save();
+  return {};
+}
+
+Result<void> WriteStream(CommandContext& context, std::string_view key, const RdbStream& read) {
+  CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, key));
+  for (const RdbStream::Entry& entry : read.entries) {
+    const std::vector<std::string_view> fields(entry.fields.begin(), entry.fields.end());
+    stream.Add(entry.id, fields);
+  }
+  stream.set_last_id(read.last_id);
+  stream.set_max_deleted_id(read.max_deleted_id);
+  stream.set_entries_added(read.entries_added);
+  for (const RdbStream::Group& group : read.groups) {
+    CAIRN_RETURN_IF_ERROR(WriteGroup(context, stream, group));
+  }
+  stream.Save();
+  return {};
+}
+
 // Writes the value under a key that is free, and tells of it.
 Result<void> WriteValue(CommandContext& context, std::string_view key, const RdbValue& value) {
   if (value.type == ValueType::kHash || value.type == ValueType::kSet) {
@@ -159,6 +231,12 @@ Result<void> WriteValue(CommandContext& context, std::string_view key, const Rdb
     CAIRN_ASSIGN_OR_RETURN(List list, List::Load(context, key));
     for (const Bytes& element : value.members) list.Push(ListEnd::kRight, element);
     list.Save();
+  } else if (value.type == ValueType::kStream) {
+    CAIRN_RETURN_IF_ERROR(WriteStream(context, key, value.stream));
+  } else if (value.type == ValueType::kJson) {
+    CAIRN_ASSIGN_OR_RETURN(JsonDocument document, JsonDocument::Load(context, key));
+    document.SetRoot(value.json);
+    document.Save();
   } else {
     CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, key));
     PutString(entry, value.text);

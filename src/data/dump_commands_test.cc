@@ -70,6 +70,61 @@ TEST_F(DumpCommandsTest, SortedSetsComeBackInOrder) {
   EXPECT_EQ(dumped->scores, expected->scores);
 }
 
+TEST_F(DumpCommandsTest, StreamsComeBackWithTheirGroups) {
+  server_.Play(R"(
+    XADD s 5-1 a 1 b two
+    XADD s 5-2 a 300 b x
+    XADD s 6-0 other 70000
+    XADD s 7-3 a -5 b 5000000000
+    XADD s 8-0 a "" b z a again
+    XDEL s 5-2
+    XGROUP CREATE s g 0
+    XREADGROUP GROUP g c1 COUNT 2 STREAMS s >
+    XREADGROUP GROUP g c2 COUNT 1 STREAMS s >
+    XGROUP CREATECONSUMER s g idle
+    XGROUP CREATE s h 8-0 ENTRIESREAD 5
+    XADD empty 3-3 a b
+    XDEL empty 3-3
+  )");
+  for (const char* key : {"s", "empty"}) {
+    EXPECT_EQ(server_.Run({"RESTORE", std::string("copy:") + key, "0", Dump(key)}), "OK") << key;
+    EXPECT_EQ(server_.Run({"XINFO", "STREAM", std::string("copy:") + key, "FULL"}),
+              server_.Run({"XINFO", "STREAM", key, "FULL"}));
+  }
+  server_.Play(R"(
+    XRANGE copy:s 6 7         => [["6-0", ["other", "70000"]], ["7-3", ["a", "-5", "b", "5000000000"]]]
+    XADD copy:s 8-0 a b       => (error) ERR The ID specified in XADD is equal or smaller than the target stream top item
+    XACK copy:s g 6-0 5-2     => (integer) 1
+    XPENDING copy:s g         => [(integer) 2, "5-1", "7-3", [["c1", "1"], ["c2", "1"]]]
+    XGROUP DELCONSUMER copy:s g c1 => (integer) 1
+    XADD copy:empty 3-3 a b   => (error) ERR The ID specified in XADD is equal or smaller than the target stream top item
+  )");
+}
+
+TEST_F(DumpCommandsTest, LongStreamsComeBack) {
+  for (int i = 1; i <= 250; ++i) {
+    server_.Run({"XADD", "s", std::to_string(i) + "-1", "f", std::string(100, 'v'), "i",
+                 std::to_string(i * 1'000)});
+  }
+  server_.Run({"XADD", "s", "251-1", "large", std::string(10'000, 'v')});
+  EXPECT_EQ(server_.Run({"RESTORE", "t", "0", Dump("s")}), "OK");
+  EXPECT_EQ(server_.Run({"XRANGE", "t", "-", "+"}), server_.Run({"XRANGE", "s", "-", "+"}));
+  server_.Play("XTRIM t MAXLEN ~ 120 => (integer) 100\nXLEN t => (integer) 151");
+}
+
+TEST_F(DumpCommandsTest, DocumentsComeBack) {
+  const std::string large = std::string(R"({"list":[")") + std::string(3'000, 'x') +
+                            R"(",1,-2.5,true,null],"n":18446744073709551615,"o":{}})";
+  server_.Run({"JSON.SET", "large", "$", large});
+  server_.Run({"JSON.SET", "small", "$", "[1,2]"});
+  for (const char* key : {"large", "small"}) {
+    EXPECT_EQ(server_.Run({"RESTORE", std::string("copy:") + key, "5000", Dump(key)}), "OK");
+    EXPECT_EQ(server_.Run({"JSON.GET", std::string("copy:") + key}),
+              server_.Run({"JSON.GET", key}));
+  }
+  server_.Play("PTTL copy:large => (integer) 5000");
+}
+
 TEST_F(DumpCommandsTest, ExpiryAndReplacement) {
   server_.Play("SET k v");
   const std::string dump = Dump("k");

@@ -8,6 +8,10 @@ namespace cairn::data {
 // The longest string value, as Redis bounds it (proto-max-bulk-len).
 inline constexpr size_t kMaxStringBytes = 512UL * 1024 * 1024;
 
+// Names and values of a stream that RESTORE reads: a dump that names fields once may have many
+// entries with them.
+inline constexpr size_t kMaxRestoredStreamBytes = 512UL * 1024 * 1024;
+
 // Memory that one LCS may take for its table.
 inline constexpr size_t kMaxLcsBytes = 512UL * 1024 * 1024;
 

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "data/rdb_reader.h"
+#include "doors/arg_parser.h"
 
 namespace cairn::data {
 namespace {
@@ -19,6 +23,14 @@ int64_t SignExtend(uint64_t value, size_t bits) {
 
 Bytes SignedInteger(RdbReader& reader, size_t width) {
   return fmt::to_string(SignExtend(reader.Little(width), width * 8));
+}
+
+void AppendLittle(Bytes& out, uint64_t value, size_t width) {
+  for (size_t i = 0; i < width; ++i) out += static_cast<char>(value >> i * 8);
+}
+
+bool FitsBits(int64_t value, size_t bits) {
+  return SignExtend(static_cast<uint64_t>(value), bits) == value;
 }
 
 // How many bytes the size of an entry takes behind it.
@@ -100,6 +112,66 @@ std::optional<std::vector<Bytes>> DecodeListpack(BytesView bytes) {
   }
   if (!reader.AtEnd() || !CountMatches(count, entries.size())) return std::nullopt;
   return entries;
+}
+
+void ListpackWriter::Add(BytesView text) {
+  constexpr size_t kMaxDigits = 20;
+  if (text.size() <= kMaxDigits) {
+    if (const std::optional<int64_t> value = doors::ParseInteger(text)) return AddInteger(*value);
+  }
+  Bytes entry;
+  if (text.size() < 0x40) {
+    entry += static_cast<char>(0x80 | text.size());
+  } else if (text.size() < 0x1000) {
+    entry += static_cast<char>(0xe0 | text.size() >> 8);
+    entry += static_cast<char>(text.size());
+  } else {
+    entry += '\xf0';
+    AppendLittle(entry, text.size(), 4);
+  }
+  entry += text;
+  Append(entry);
+}
+
+void ListpackWriter::AddInteger(int64_t value) {
+  const auto bits = static_cast<uint64_t>(value);
+  Bytes entry;
+  if (value >= 0 && value < 0x80) {
+    entry += static_cast<char>(bits);
+  } else if (FitsBits(value, 13)) {
+    entry += static_cast<char>(0xc0 | (bits >> 8 & 0x1f));
+    entry += static_cast<char>(bits);
+  } else {
+    constexpr std::array<size_t, 4> kWidths = {2, 3, 4, 8};
+    size_t i = 0;
+    while (!FitsBits(value, kWidths[i] * 8)) ++i;
+    entry += static_cast<char>(0xf1 + i);
+    AppendLittle(entry, bits, kWidths[i]);
+  }
+  Append(entry);
+}
+
+// The size behind the entry is read backwards: the highest bits come first, and all bytes but the
+// first have a bit that says that one more is to come.
+void ListpackWriter::Append(BytesView entry) {
+  entries_ += entry;
+  for (size_t left = BackwardSizeBytes(entry.size()); left > 0; --left) {
+    const size_t part = entry.size() >> (left - 1) * 7 & 0x7f;
+    const bool is_first = left == BackwardSizeBytes(entry.size());
+    entries_ += static_cast<char>(is_first ? part : part | 0x80);
+  }
+  ++count_;
+}
+
+Bytes ListpackWriter::Finish() && {
+  constexpr size_t kHeaderBytes = 6;
+  constexpr size_t kUncounted = 0xffff;
+  Bytes bytes;
+  AppendLittle(bytes, kHeaderBytes + entries_.size() + 1, 4);
+  AppendLittle(bytes, std::min(count_, kUncounted), 2);
+  bytes += entries_;
+  bytes += static_cast<char>(kEnd);
+  return bytes;
 }
 
 std::optional<std::vector<Bytes>> DecodeZiplist(BytesView bytes) {

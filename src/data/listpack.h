@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -22,6 +24,21 @@ namespace cairn::data {
 //
 // size_backwards is the size of the entry, in as many bytes as that needs at 7 bits each.
 std::optional<std::vector<Bytes>> DecodeListpack(BytesView bytes);
+
+// Puts a listpack together. It stays below 4 GiB.
+class ListpackWriter {
+ public:
+  // As a number if it is the shortest form of one.
+  void Add(BytesView text);
+  void AddInteger(int64_t value);
+  Bytes Finish() &&;
+
+ private:
+  void Append(BytesView entry);
+
+  Bytes entries_;
+  size_t count_ = 0;
+};
 
 // What came before listpacks, up to Redis 6:
 //

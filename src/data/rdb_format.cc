@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "data/json/encoding.h"
+#include "data/json/text.h"
 #include "data/limits.h"
 #include "data/listpack.h"
 #include "data/rdb_reader.h"
@@ -18,6 +20,7 @@ namespace cairn::data {
 namespace {
 
 constexpr uint64_t kVersion = 10;
+constexpr uint64_t kMaxReadVersion = 11;
 constexpr size_t kVersionBytes = 2;
 constexpr size_t kChecksumBytes = 8;
 constexpr size_t kFooterBytes = kVersionBytes + kChecksumBytes;
@@ -96,6 +99,7 @@ Strings ReadMembers(RdbReader& reader, RdbType type) {
       return DecodeZiplist(reader.String());
     case RdbType::kHashListpack:
     case RdbType::kSortedSetListpack:
+    case RdbType::kSetListpack:
       return DecodeListpack(reader.String());
     default:
       return std::nullopt;
@@ -113,6 +117,7 @@ std::optional<ValueType> TypeOf(RdbType type) {
       return ValueType::kList;
     case RdbType::kSet:
     case RdbType::kSetIntset:
+    case RdbType::kSetListpack:
       return ValueType::kSet;
     case RdbType::kHash:
     case RdbType::kHashZiplist:
@@ -123,6 +128,12 @@ std::optional<ValueType> TypeOf(RdbType type) {
     case RdbType::kSortedSetZiplist:
     case RdbType::kSortedSetListpack:
       return ValueType::kSortedSet;
+    case RdbType::kStream:
+    case RdbType::kStream2:
+    case RdbType::kStream3:
+      return ValueType::kStream;
+    case RdbType::kJson:
+      return ValueType::kJson;
   }
   return std::nullopt;
 }
@@ -166,6 +177,38 @@ bool ReadScores(RdbReader& reader, RdbType type, RdbValue& value) {
   return true;
 }
 
+bool ReadStream(RdbReader& reader, RdbType type, RdbValue& value) {
+  const int version = type == RdbType::kStream ? 1 : type == RdbType::kStream2 ? 2 : 3;
+  std::optional<RdbStream> stream = ReadRdbStream(reader, version);
+  if (!stream) return false;
+  value.stream = *std::move(stream);
+  return true;
+}
+
+// Whether the value is all there, and can be written as text.
+bool IsPrintable(const JsonValue& value) {
+  if (value.split() != nullptr) return false;
+  if (const double* number = value.floating()) return std::isfinite(*number);
+  if (const JsonValue::Array* array = value.array()) {
+    return std::ranges::all_of(*array, IsPrintable);
+  }
+  if (const JsonValue::Object* object = value.object()) {
+    return std::ranges::all_of(*object,
+                               [](const JsonMember& member) { return IsPrintable(member.value); });
+  }
+  return true;
+}
+
+// What may be stored is what could have come as text: its way over that checks it in full.
+bool ReadJson(RdbReader& reader, RdbValue& value) {
+  const std::optional<JsonValue> decoded = DecodeJson(reader.String());
+  if (!decoded || !IsPrintable(*decoded)) return false;
+  Result<JsonValue> parsed = ParseJson(PrintJson(*decoded));
+  if (!parsed.ok()) return false;
+  value.json = *std::move(parsed);
+  return true;
+}
+
 bool AreDistinct(std::vector<BytesView> names) {
   std::ranges::sort(names);
   return std::ranges::adjacent_find(names) == names.end();
@@ -176,6 +219,8 @@ bool IsSound(const RdbValue& value) {
   std::vector<BytesView> names;
   switch (value.type) {
     case ValueType::kString:
+    case ValueType::kStream:
+    case ValueType::kJson:
       return true;
     case ValueType::kList:
       return !value.members.empty();
@@ -188,9 +233,6 @@ bool IsSound(const RdbValue& value) {
     case ValueType::kSortedSet:
       for (const auto& scored : value.scores) names.emplace_back(scored.first);
       break;
-    case ValueType::kStream:
-    case ValueType::kJson:
-      return false;
   }
   return !names.empty() && AreDistinct(std::move(names));
 }
@@ -239,6 +281,8 @@ void RdbWriter::String(BytesView text) {
 
 void RdbWriter::Double(double value) { AppendLittle(bytes_, std::bit_cast<uint64_t>(value), 8); }
 
+void RdbWriter::Little64(uint64_t value) { AppendLittle(bytes_, value, 8); }
+
 Bytes RdbWriter::Finish() && {
   AppendLittle(bytes_, kVersion, kVersionBytes);
   AppendLittle(bytes_, Crc64(bytes_), kChecksumBytes);
@@ -248,7 +292,7 @@ Bytes RdbWriter::Finish() && {
 bool HasValidFooter(BytesView dump) {
   if (dump.size() < kFooterBytes) return false;
   RdbReader footer(dump.substr(dump.size() - kFooterBytes));
-  if (footer.Little(kVersionBytes) > kVersion) return false;
+  if (footer.Little(kVersionBytes) > kMaxReadVersion) return false;
   return footer.Little(kChecksumBytes) == Crc64(dump.substr(0, dump.size() - kChecksumBytes));
 }
 
@@ -267,6 +311,10 @@ std::optional<RdbValue> DecodeRdbValue(BytesView dump) {
     readable = ReadFields(reader, rdb_type, value);
   } else if (*type == ValueType::kSortedSet) {
     readable = ReadScores(reader, rdb_type, value);
+  } else if (*type == ValueType::kStream) {
+    readable = ReadStream(reader, rdb_type, value);
+  } else if (*type == ValueType::kJson) {
+    readable = ReadJson(reader, value);
   } else {
     Strings members = ReadMembers(reader, rdb_type);
     readable = members.has_value();

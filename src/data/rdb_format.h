@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "data/json/value.h"
 #include "data/keys.h"
+#include "data/rdb_stream.h"
 
 // What DUMP gives and RESTORE takes: a value as Redis 7.0 writes it to its files.
 //
@@ -18,13 +20,15 @@
 // draws; what each type makes of them stands at its name.
 namespace cairn::data {
 
-// Types that are read. Written are the first five of them.
+// Types that are read. Written are the first seven of them.
 enum class RdbType : uint8_t {
   kString = 0,      // string
   kList = 1,        // count string…
   kSet = 2,         // count string…
   kHash = 4,        // count (field value)…
   kSortedSet2 = 5,  // count (member binary_double)…
+  kStream2 = 19,    // see rdb_stream.h
+  kJson = 0xb4,     // a string that is an encoded value (json/encoding.h); Redis refuses it
 
   kSortedSet = 3,           // count (member text_double)…
   kListZiplist = 10,        // a string that is a ziplist (listpack.h); so with the next five
@@ -35,6 +39,9 @@ enum class RdbType : uint8_t {
   kSortedSetListpack = 17,  //
   kListQuicklist = 14,      // count ziplist…
   kListQuicklist2 = 18,  // count (container string)…: of container 1 an element, of 2 a listpack
+  kSetListpack = 20,     // Redis 7.2
+  kStream = 15,          // Redis 5
+  kStream3 = 21,         // Redis 7.2
 };
 
 // Puts a dump together.
@@ -50,6 +57,8 @@ class RdbWriter {
   void Length(uint64_t length);
   void String(BytesView text);
   void Double(double value);
+  void Little64(uint64_t value);
+  void Raw(BytesView bytes) { bytes_ += bytes; }
   // With version and checksum.
   Bytes Finish() &&;
 
@@ -64,6 +73,8 @@ struct RdbValue {
   std::vector<Bytes> members;                    // list, in order; set
   std::vector<std::pair<Bytes, Bytes>> fields;   // hash
   std::vector<std::pair<Bytes, double>> scores;  // sorted set
+  RdbStream stream;
+  JsonValue json;
 };
 
 // Whether a dump has a version that is understood and the right checksum.

@@ -37,6 +37,25 @@ constexpr std::string_view kSet = "020101610a006296e97e44d21a6d";
 constexpr std::string_view kSortedSet =
     "111d1d0000000600816302842d696e6605816102010181620283312e3504ff0a002fa234becaf9c99a";
 
+constexpr std::string_view kEmptyStream = "13000003030000030301000a008959d73b5506015a";
+// With an entry deleted, two groups, three consumers.
+constexpr std::string_view kStream =
+    "13011000000000000000050000000000000001406d6d00000025000401010102018161028162020001020100010001"
+    "01"
+    "018374776f040501030100010101c12c02817802050100010101dfff020101856f7468657206f27011010406010201"
+    "02"
+    "01dfff02dffb02f400f2052a0100000009050102010301dfff028001817a020501ff04080005010502050201670700"
+    "81"
+    "ffffffffffffffff03000000000000000500000000000000016119bae5a10100000100000000000000060000000000"
+    "00"
+    "00006119bae5a101000001000000000000000700000000000000007319bae5a101000001030263316119bae5a10100"
+    "00"
+    "0200000000000000050000000000000001000000000000000600000000000000000263327319bae5a1010000010000"
+    "00"
+    "000000000700000000000000000469646c658219bae5a1010000000168060081ffffffffffffffff00000a00eefba2"
+    "f7"
+    "49017915";
+
 RdbValue Decoded(std::string_view hex) {
   const Bytes dump = FromHex(hex);
   EXPECT_TRUE(HasValidFooter(dump)) << hex;
@@ -60,6 +79,76 @@ TEST(RdbFormatTest, ReadsWhatRedisWrites) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(Decoded(kSortedSet).scores,
             (std::vector<std::pair<Bytes, double>>{{"c", -infinity}, {"a", 1}, {"b", 1.5}}));
+}
+
+TEST(RdbFormatTest, ReadsStreamsOfRedis) {
+  const RdbStream stream = Decoded(kStream).stream;
+  ASSERT_EQ(stream.entries.size(), 4U);
+  EXPECT_EQ(stream.entries[0].id, (StreamId{5, 1}));
+  EXPECT_EQ(stream.entries[0].fields, (std::vector<Bytes>{"a", "1", "b", "two"}));
+  EXPECT_EQ(stream.entries[1].id, (StreamId{6, 0}));
+  EXPECT_EQ(stream.entries[1].fields, (std::vector<Bytes>{"other", "70000"}));
+  EXPECT_EQ(stream.entries[2].fields, (std::vector<Bytes>{"a", "-5", "b", "5000000000"}));
+  EXPECT_EQ(stream.entries[3].fields, (std::vector<Bytes>{"a", "", "b", "z"}));
+  EXPECT_EQ(stream.last_id, (StreamId{8, 0}));
+  EXPECT_EQ(stream.max_deleted_id, (StreamId{5, 2}));
+  EXPECT_EQ(stream.entries_added, 5U);
+  ASSERT_EQ(stream.groups.size(), 2U);
+  const RdbStream::Group& group = stream.groups[0];
+  EXPECT_EQ(group.name, "g");
+  EXPECT_EQ(group.last_delivered, (StreamId{7, 0}));
+  EXPECT_EQ(group.entries_read, kUnknownEntriesRead);
+  ASSERT_EQ(group.consumers.size(), 3U);
+  EXPECT_EQ(group.consumers[2].name, "idle");
+  EXPECT_EQ(group.consumers[2].seen_ms, 1794855541122);
+  ASSERT_EQ(group.pending.size(), 3U);
+  EXPECT_EQ(group.pending[2].id, (StreamId{7, 0}));
+  EXPECT_EQ(group.pending[2].consumer, "c2");
+  EXPECT_EQ(group.pending[2].delivered_ms, 1794855541107);
+  EXPECT_EQ(group.pending[2].delivery_count, 1);
+  EXPECT_TRUE(Decoded(kEmptyStream).stream.entries.empty());
+  EXPECT_EQ(Decoded(kEmptyStream).stream.last_id, (StreamId{3, 3}));
+}
+
+TEST(RdbFormatTest, UnsoundStreamsAreRefused) {
+  RdbStream good;
+  good.entries = {{.id = {1, 0}, .fields = {"a", "b"}}, {.id = {2, 0}, .fields = {"a", "c"}}};
+  good.last_id = {2, 0};
+  good.groups = {{.name = "g", .consumers = {{"c"}}, .pending = {{.id = {1, 0}, .consumer = "c"}}}};
+  const auto is_read = [](const RdbStream& stream) {
+    RdbWriter writer(RdbType::kStream2);
+    WriteRdbStream(writer, stream);
+    return DecodeRdbValue(std::move(writer).Finish()).has_value();
+  };
+  EXPECT_TRUE(is_read(good));
+  RdbStream bad = good;
+  std::swap(bad.entries[0], bad.entries[1]);
+  EXPECT_FALSE(is_read(bad));
+  bad = good;
+  bad.last_id = {1, 5};
+  EXPECT_FALSE(is_read(bad));
+  bad = good;
+  bad.groups.push_back(good.groups[0]);
+  EXPECT_FALSE(is_read(bad));
+  bad = good;
+  bad.groups[0].consumers[0].name = "somebody else";
+  EXPECT_FALSE(is_read(bad));
+  bad = good;
+  bad.groups[0].consumers.push_back({"c"});
+  EXPECT_FALSE(is_read(bad));
+}
+
+TEST(RdbFormatTest, UnsoundJsonIsRefused) {
+  const auto is_read = [](std::string_view hex) {
+    RdbWriter writer(RdbType::kJson);
+    writer.String(FromHex(hex));
+    return DecodeRdbValue(std::move(writer).Finish()).has_value();
+  };
+  EXPECT_TRUE(is_read("0601050161"));
+  EXPECT_FALSE(is_read("06010501"));            // ends early
+  EXPECT_FALSE(is_read("06010501ff"));          // not UTF-8
+  EXPECT_FALSE(is_read("080000000000000000"));  // refers to a node
+  EXPECT_FALSE(is_read("047ff0000000000000"));  // infinite
 }
 
 TEST(RdbFormatTest, WritesWhatRedisWrites) {
@@ -123,8 +212,8 @@ TEST(RdbFormatTest, AFooterIsChecked) {
 
 TEST(RdbFormatTest, TruncatedValuesAreRefused) {
   const Bytes footer(10, '\0');
-  for (const std::string_view hex :
-       {kInt32, kHello, kHundredAs, kList, kHash, kIntset, kSet, kSortedSet}) {
+  for (const std::string_view hex : {kInt32, kHello, kHundredAs, kList, kHash, kIntset, kSet,
+                                     kSortedSet, kStream, kEmptyStream}) {
     const Bytes dump = FromHex(hex);
     for (size_t size = 0; size + 10 < dump.size(); ++size) {
       EXPECT_FALSE(DecodeRdbValue(dump.substr(0, size) + footer).has_value()) << hex << size;
@@ -136,7 +225,7 @@ TEST(RdbFormatTest, UnsoundValuesAreRefused) {
   const std::string footer = "00000000000000000000";
   for (const char* value : {
            "63",                    // no such type
-           "0f00",                  // a stream
+           "0f00",                  // a stream that ends early
            "0200",                  // an empty set
            "020201610161",          // a member twice
            "04020161016101610162",  // a field twice
@@ -183,6 +272,42 @@ TEST(ListpackTest, EveryKindOfEntry) {
   EXPECT_EQ(DecodeListpack(FromHex("1b0000000500"
                                    "7f01d00002f1008003f30000008005f2ffffff04ff")),
             (std::vector<Bytes>{"127", "-4096", "-32768", "-2147483648", "-1"}));
+}
+
+TEST(ListpackTest, WhatIsWrittenIsReadBack) {
+  std::vector<Bytes> texts = {"",
+                              "a",
+                              "-0",
+                              "007",
+                              "0",
+                              "127",
+                              "128",
+                              "4095",
+                              "4096",
+                              "-4096",
+                              "-4097",
+                              "32767",
+                              "32768",
+                              "-32769",
+                              "8388607",
+                              "8388608",
+                              "-8388609",
+                              "2147483648",
+                              "-1",
+                              "x y",
+                              "-9223372036854775808",
+                              "9223372036854775808"};
+  for (const size_t size : {63, 64, 122, 127, 4095, 4096, 16377, 16378, 16379, 70'000}) {
+    texts.emplace_back(size, 't');
+  }
+  ListpackWriter writer;
+  for (const Bytes& text : texts) writer.Add(text);
+  EXPECT_EQ(DecodeListpack(std::move(writer).Finish()), texts);
+  ListpackWriter known;
+  known.Add("f");
+  known.Add("v");
+  known.AddInteger(-200);
+  EXPECT_EQ(HexEncode(std::move(known).Finish()), "100000000300816602817602df3802ff");
 }
 
 TEST(ListpackTest, ZiplistsOfOlderVersions) {

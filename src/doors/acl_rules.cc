@@ -119,6 +119,18 @@ KeyUse UseOfKey(const Command& command, Args args, size_t index) {
   return FoundUse(command);
 }
 
+// SORT's BY and GET read keys that follow from what is sorted: the place of the first such pattern.
+std::optional<size_t> FindUnnamedReads(const Command& command, Args args) {
+  if (command.name != "sort" && command.name != "sort_ro") return std::nullopt;
+  for (size_t i = 2; i + 1 < args.size(); ++i) {
+    const bool sorts_by = EqualsIgnoreCase(args[i], "by");
+    if (!sorts_by && !EqualsIgnoreCase(args[i], "get")) continue;
+    ++i;
+    if (!sorts_by || args[i].find('*') != std::string_view::npos) return i;
+  }
+  return std::nullopt;
+}
+
 // --- Which channels a call names ----------------------------------------------------------------
 
 struct ChannelUse {
@@ -324,6 +336,10 @@ std::optional<AclRefusal> AclSelector::Check(const Command& command, Args args) 
         return AclRefusal{AclReason::kKey, index};
       }
     }
+    const bool reads_all = std::ranges::any_of(
+        keys_, [](const KeyPattern& key) { return key.read && key.pattern == "*"; });
+    const std::optional<size_t> pattern = FindUnnamedReads(command, args);
+    if (pattern && !reads_all) return AclRefusal{AclReason::kKey, *pattern};
   }
   const ChannelUse* channels = all_channels_ ? nullptr : ChannelUseOf(command);
   if (channels == nullptr) return std::nullopt;
