@@ -190,6 +190,7 @@ enum class Sorting { kNone, kAscending, kDescending };
 struct Search {
   geo::Shape shape;
   bool has_center = false;
+  bool center_is_member = false;
   bool has_shape = false;
   double unit = 1;  // in metres
   Sorting sorting = Sorting::kNone;
@@ -232,6 +233,7 @@ void TakeBox(ArgParser& parser, Search& search) {
 Result<void> TakeMember(ArgParser& parser, SortedSet& set, Search& search) {
   const std::string_view member = parser.Next();
   search.has_center = true;
+  search.center_is_member = true;
   if (!set.exists()) return {};
   CAIRN_ASSIGN_OR_RETURN(const std::optional<double> score, set.Score(member));
   if (!score) parser.Fail("ERR could not decode requested zset member");
@@ -239,17 +241,22 @@ Result<void> TakeMember(ArgParser& parser, SortedSet& set, Search& search) {
   return {};
 }
 
-// Takes an option of GEOSEARCH that says where to search. Returns whether there was one.
+// Takes an option of GEOSEARCH that says where to search. Returns whether there was one. An option
+// may come again, and the last counts; but not the other of its kind.
 Result<bool> TakeWhere(ArgParser& parser, SortedSet& set, Search& search) {
   const size_t left = parser.remaining();
-  if (!search.has_center && left >= 2 && parser.Keyword("FROMMEMBER")) {
+  const bool may_be_member = !search.has_center || search.center_is_member;
+  const bool may_be_place = !search.has_center || !search.center_is_member;
+  const bool may_be_circle = !search.has_shape || search.shape.kind == geo::Shape::Kind::kCircle;
+  const bool may_be_box = !search.has_shape || search.shape.kind == geo::Shape::Kind::kBox;
+  if (may_be_member && left >= 2 && parser.Keyword("FROMMEMBER")) {
     CAIRN_RETURN_IF_ERROR(TakeMember(parser, set, search));
-  } else if (!search.has_center && left >= 3 && parser.Keyword("FROMLONLAT")) {
+  } else if (may_be_place && left >= 3 && parser.Keyword("FROMLONLAT")) {
     search.shape.center = TakePlace(parser);
     search.has_center = true;
-  } else if (!search.has_shape && left >= 3 && parser.Keyword("BYRADIUS")) {
+  } else if (may_be_circle && left >= 3 && parser.Keyword("BYRADIUS")) {
     TakeRadius(parser, search);
-  } else if (!search.has_shape && left >= 4 && parser.Keyword("BYBOX")) {
+  } else if (may_be_box && left >= 4 && parser.Keyword("BYBOX")) {
     TakeBox(parser, search);
   } else {
     return false;

@@ -120,6 +120,7 @@ TEST_F(GeoCommandsTest, SearchesAroundAPlace) {
     GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 300 km COUNT 2 ANY => ["Palermo", "edge1"]
     GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 300 km ANY COUNT 3 DESC WITHDIST => [["edge1", "279.7405"], ["Palermo", "190.4424"], ["Catania", "56.4413"]]
     GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 0 m => []
+    GEOSEARCH g FROMLONLAT 1 1 BYRADIUS 1 m FROMLONLAT 15 37 BYRADIUS 200 km ASC => ["Catania", "Palermo"]
     GEOSEARCH g FROMMEMBER Palermo BYRADIUS 0 m => ["Palermo"]
     GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 30000 km ASC => ["Catania", "Palermo", "edge2", "edge1"]
     GEOSEARCH nosuch FROMMEMBER x BYRADIUS 200 km => []

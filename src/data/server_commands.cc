@@ -62,7 +62,11 @@ void ConfigResetStat(ConnectionContext& context) {
 void SlowLogGet(ConnectionContext& context) {
   constexpr std::string_view kBadCount = "ERR count should be greater than or equal to -1";
   int64_t count = 10;
-  if (context.args.size() > 3) return context.Fail(doors::WrongArity(context.command.name));
+  if (context.args.size() > 3) {
+    return context.Fail(fmt::format(
+        "ERR unknown subcommand or wrong number of arguments for '{}'. Try SLOWLOG HELP.",
+        doors::Quotable(context.args[1])));
+  }
   if (context.args.size() == 3) {
     const std::optional<int64_t> given = doors::ParseInteger(context.args[2]);
     if (!given || *given < -1) return context.Fail(kBadCount);

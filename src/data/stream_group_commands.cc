@@ -46,9 +46,14 @@ struct GroupOptions {
   int64_t entries_read = kUnknownEntriesRead;
 };
 
+std::string WrongGroupArguments(const CommandContext& context) {
+  return fmt::format(
+      "ERR unknown subcommand or wrong number of arguments for '{}'. Try XGROUP HELP.",
+      Quotable(context.args[1]));
+}
+
 // What comes behind the id of CREATE and SETID.
 GroupOptions ParseGroupOptions(CommandContext& context, ArgParser& parser) {
-  const std::string_view subcommand = context.args[1];
   const bool creates = context.command.name == "xgroup|create";
   GroupOptions options;
   while (parser.HasNext()) {
@@ -60,9 +65,7 @@ GroupOptions ParseGroupOptions(CommandContext& context, ArgParser& parser) {
         parser.Fail("ERR value for ENTRIESREAD must be positive or -1");
       }
     } else {
-      parser.Fail(fmt::format(
-          "ERR unknown subcommand or wrong number of arguments for '{}'. Try XGROUP HELP.",
-          Quotable(subcommand)));
+      parser.Fail(WrongGroupArguments(context));
     }
   }
   return options;
@@ -81,6 +84,7 @@ Result<void> XGroupCreate(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, key));
   if (stream.wrong_type()) return context.Fail(kWrongType);
   if (!stream.exists() && !options.make_stream) return context.Fail(kNoStreamForGroup);
+  if (context.args.size() > 8) return context.Fail(WrongGroupArguments(context));
   const std::optional<StreamId> start = ParseGroupStart(context.args[4], stream);
   if (!start) return context.Fail(kInvalidStreamId);
   CAIRN_ASSIGN_OR_RETURN(const auto existing, StreamGroup::Find(stream, context.args[3]));
@@ -106,6 +110,7 @@ Result<void> XGroupSetId(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(std::optional<StreamGroup> group,
                          StreamGroup::Find(stream, context.args[3]));
   if (!group) return context.Fail(NoGroupForKey(key, context.args[3]));
+  if (context.args.size() > 7) return context.Fail(WrongGroupArguments(context));
   std::optional<StreamId> start = ParseGroupStart(context.args[4], stream);
   // Unlike CREATE it takes the ends of all ids.
   if (context.args[4] == "-") start = StreamId();

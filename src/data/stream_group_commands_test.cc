@@ -31,6 +31,7 @@ TEST_F(StreamGroupCommandsTest, GroupsAreCreatedAndRemoved) {
     EXISTS new                => (integer) 1
     XGROUP CREATE s h x       => (error) ERR Invalid stream ID specified as stream command argument
     XGROUP CREATE s h $ FOO   => (error) ERR unknown subcommand or wrong number of arguments for 'CREATE'. Try XGROUP HELP.
+    XGROUP CREATE s h $ MKSTREAM ENTRIESREAD 1 MKSTREAM => (error) ERR unknown subcommand or wrong number of arguments for 'CREATE'. Try XGROUP HELP.
     XGROUP CREATE s h $ ENTRIESREAD -2 => (error) ERR value for ENTRIESREAD must be positive or -1
     XGROUP SETID s nog $      => (error) NOGROUP No such consumer group 'nog' for key name 's'
     XGROUP SETID s g 2-1 ENTRIESREAD 2 => OK
@@ -98,6 +99,7 @@ TEST_F(StreamGroupCommandsTest, IdleEntriesAreClaimed) {
   server_.Play("XREADGROUP GROUP g a STREAMS s >");
   server_.clock().AdvanceMillis(1000);
   server_.Play(R"(
+    XPENDING s g IDLE 1000 -  => (error) ERR syntax error
     XPENDING s g IDLE 1000 - + 10 a => [["1-1", "a", (integer) 1000, (integer) 1], ["2-1", "a", (integer) 1000, (integer) 1], ["3-1", "a", (integer) 1000, (integer) 1]]
     XPENDING s g IDLE 1001 - + 10 => []
     XPENDING s g (1-1 + 1     => [["2-1", "a", (integer) 1000, (integer) 1]]

@@ -69,7 +69,10 @@ PendingQuery ParsePendingQuery(CommandContext& context, ArgParser& outcome) {
     ArgParser idle(context.args, 4);
     query.min_idle_ms = idle.Integer();
     if (size < 8) idle.Fail(doors::kSyntaxError);
-    if (!idle.ok()) outcome.Fail(idle.error());
+    if (!idle.ok()) {
+      outcome.Fail(idle.error());
+      return query;
+    }
     at = 5;
   }
   // The count is looked at before the ends.

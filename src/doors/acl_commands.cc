@@ -140,8 +140,13 @@ void GetUser(ConnectionContext& context) {
 
 // --- The rest -----------------------------------------------------------------------------------
 
+std::string TooManyArguments(const ConnectionContext& context) {
+  return fmt::format("ERR unknown subcommand or wrong number of arguments for '{}'. Try ACL HELP.",
+                     Quotable(context.args[1]));
+}
+
 void Cat(ConnectionContext& context) {
-  if (context.args.size() > 3) return context.Fail(WrongArity(context.command.name));
+  if (context.args.size() > 3) return context.Fail(TooManyArguments(context));
   const auto categories = AclCategories();
   if (context.args.size() == 2) {
     context.reply.ArrayHeader(categories.size());
@@ -166,6 +171,7 @@ void Cat(ConnectionContext& context) {
 void GenPass(ConnectionContext& context) {
   constexpr int64_t kMostBits = 4096;
   int64_t bits = 256;
+  if (context.args.size() > 3) return context.Fail(TooManyArguments(context));
   ArgParser parser(context.args, 2);
   if (parser.HasNext()) bits = parser.Integer();
   if (parser.ok() && (bits < 1 || bits > kMostBits)) {
@@ -183,7 +189,7 @@ void GenPass(ConnectionContext& context) {
 void ShowLog(ConnectionContext& context) {
   AclLog& log = AclOf(context).log();
   size_t count = 10;
-  if (context.args.size() > 3) return context.Fail(WrongArity(context.command.name));
+  if (context.args.size() > 3) return context.Fail(TooManyArguments(context));
   if (context.args.size() == 3) {
     if (EqualsIgnoreCase(context.args[2], "reset")) {
       log.Clear();

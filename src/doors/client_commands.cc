@@ -238,6 +238,11 @@ void ClientUnpause(ConnectionContext& context) {
 }
 
 void ClientUnblock(ConnectionContext& context) {
+  if (context.args.size() > 4) {
+    return context.Fail(fmt::format(
+        "ERR unknown subcommand or wrong number of arguments for '{}'. Try CLIENT HELP.",
+        Quotable(context.args[1])));
+  }
   ArgParser parser(context.args, 2);
   const int64_t id = parser.Integer();
   UnblockWith with = UnblockWith::kTimeout;

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "data/commands.h"
@@ -51,6 +53,96 @@ struct Counts {
   int64_t expiring = 0;
 };
 
+using Generation = std::pair<uint8_t, uint64_t>;  // with its database
+
+// What the record says about the elements of its value.
+struct Owner {
+  ValueType type = ValueType::kString;
+  uint64_t count = 0;  // of members; of collections only
+};
+
+struct Timers {
+  std::set<std::pair<int64_t, Bytes>> expiries;  // due, owner
+  std::set<Generation> reclaims;
+};
+
+Timers ReadTimers(store::Snapshot& reader) {
+  Timers timers;
+  const auto rows =
+      reader.Scan(store::Range::All(store::Space::kTimers), {}, [&](BytesView key, BytesView) {
+        const std::optional<store::Timer> timer = store::DecodeTimerKey(key);
+        EXPECT_TRUE(timer.has_value());
+        if (timer->kind == store::kTimerKeyExpiry) {
+          timers.expiries.emplace(timer->due.millis(), timer->owner);
+        }
+        if (timer->kind == store::kTimerReclaim) {
+          const std::optional<Reclaimed> owner = DecodeReclaimOwner(timer->owner);
+          EXPECT_TRUE(owner.has_value());
+          timers.reclaims.emplace(owner->db, owner->generation);
+        }
+        return true;
+      });
+  EXPECT_TRUE(rows.ok());
+  return timers;
+}
+
+// How many rows of a value there are, by the first byte of their suffixes.
+using Rows = std::map<char, uint64_t>;
+
+uint64_t CountAll(const Rows& rows) {
+  uint64_t all = 0;
+  for (const auto& [family, count] : rows) all += count;
+  return all;
+}
+
+void CheckCount(const Owner& owner, const Rows& rows, const std::string& where) {
+  const auto of = [&](char family) { return rows.contains(family) ? rows.at(family) : 0; };
+  switch (owner.type) {
+    case ValueType::kHash:
+    case ValueType::kSet:
+    case ValueType::kList:
+      EXPECT_EQ(CountAll(rows), owner.count) << where;
+      break;
+    case ValueType::kSortedSet:
+      EXPECT_EQ(of('m'), owner.count) << "members of " << where;
+      EXPECT_EQ(of('s'), owner.count) << "places in the order of " << where;
+      break;
+    case ValueType::kStream:
+      EXPECT_EQ(of('e'), owner.count) << "entries of " << where;
+      break;
+    case ValueType::kString:
+    case ValueType::kJson:
+      break;
+  }
+}
+
+// Every element belongs to a record, or is about to be reclaimed; and a record has as many members
+// as it says.
+void CheckElements(store::Snapshot& reader, const std::map<Generation, Owner>& owners,
+                   const std::set<Generation>& reclaims) {
+  std::map<Generation, Rows> found;
+  for (int db = 0; db < doors::kDatabases; ++db) {
+    const auto rows =
+        reader.Scan(ElementRange(static_cast<uint8_t>(db)), {}, [&](BytesView key, BytesView) {
+          BytesReader suffix(key.substr(2));
+          const uint64_t generation = suffix.Big64();
+          EXPECT_TRUE(suffix.ok() && !suffix.AtEnd()) << Printable(key);
+          ++found[{static_cast<uint8_t>(db), generation}][suffix.Rest().front()];
+          return true;
+        });
+    EXPECT_TRUE(rows.ok());
+  }
+  for (const auto& [generation, rows] : found) {
+    EXPECT_TRUE(owners.contains(generation) || reclaims.contains(generation))
+        << "elements of nobody: database " << int{generation.first} << ", generation "
+        << generation.second;
+  }
+  for (const auto& [generation, owner] : owners) {
+    EXPECT_FALSE(reclaims.contains(generation)) << "about to be lost: " << generation.second;
+    CheckCount(owner, found[generation], "generation " + std::to_string(generation.second));
+  }
+}
+
 }  // namespace
 
 DataServer::DataServer(size_t loops)
@@ -85,17 +177,8 @@ void DataServer::CheckConsistency() {
   ASSERT_TRUE(snapshot.ok());
   store::Snapshot& reader = **snapshot;
 
-  std::set<std::pair<int64_t, Bytes>> timers;  // due, owner
-  const auto timer_rows =
-      reader.Scan(store::Range::All(store::Space::kTimers), {}, [&](BytesView key, BytesView) {
-        const std::optional<store::Timer> timer = store::DecodeTimerKey(key);
-        EXPECT_TRUE(timer.has_value());
-        if (timer->kind == store::kTimerKeyExpiry)
-          timers.emplace(timer->due.millis(), timer->owner);
-        return true;
-      });
-  EXPECT_TRUE(timer_rows.ok());
-
+  const Timers timers = ReadTimers(reader);
+  std::map<Generation, Owner> owners;
   std::map<int, Counts> counted;
   for (int db = 0; db < doors::kDatabases; ++db) {
     const auto rows =
@@ -103,10 +186,20 @@ void DataServer::CheckConsistency() {
           const std::optional<Record> record = DecodeRecord(value);
           EXPECT_TRUE(record.has_value()) << Printable(key);
           ++counted[db].keys;
+          if (record && record->generation != 0) {
+            const uint64_t count = BytesReader(record->payload).Big64();
+            const bool alone =
+                owners
+                    .emplace(Generation(static_cast<uint8_t>(db), record->generation),
+                             Owner{record->type, count})
+                    .second;
+            EXPECT_TRUE(alone) << "shares its elements: " << Printable(key);
+          }
           if (record && record->expire_ms) {
             ++counted[db].expiring;
-            const bool has_timer = timers.contains({*record->expire_ms, Bytes(TimerOwner(key))}) ||
-                                   *record->expire_ms > INT64_MAX / 1000;
+            const bool has_timer =
+                timers.expiries.contains({*record->expire_ms, Bytes(TimerOwner(key))}) ||
+                *record->expire_ms > INT64_MAX / 1000;
             EXPECT_TRUE(has_timer) << "no timer for " << Printable(key);
           }
           return true;
@@ -119,6 +212,7 @@ void DataServer::CheckConsistency() {
     EXPECT_EQ(DecodeCounter(*keys), counted[db].keys) << "keys of database " << db;
     EXPECT_EQ(DecodeCounter(*expiring), counted[db].expiring) << "expiring in database " << db;
   }
+  CheckElements(reader, owners, timers.reclaims);
 }
 
 }  // namespace cairn::data::testing
