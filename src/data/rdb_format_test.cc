@@ -110,6 +110,41 @@ TEST(RdbFormatTest, ReadsStreamsOfRedis) {
   EXPECT_EQ(Decoded(kEmptyStream).stream.last_id, (StreamId{3, 3}));
 }
 
+// Version 1 has no counts, version 3 one more time per consumer.
+TEST(RdbFormatTest, ReadsStreamsOfOtherVersions) {
+  const auto read = [](RdbType type) {
+    RdbWriter writer(type);
+    writer.Length(0);
+    for (const uint64_t part : {0, 3, 4}) writer.Length(part);
+    if (type == RdbType::kStream3) {
+      for (const uint64_t part : {0, 0, 2, 1, 9}) writer.Length(part);
+    }
+    writer.Length(1);
+    writer.String("group");
+    for (const uint64_t part : {2, 1}) writer.Length(part);
+    if (type == RdbType::kStream3) writer.Length(7);
+    writer.Length(0);
+    writer.Length(1);
+    writer.String("consumer");
+    writer.Little64(5);
+    if (type == RdbType::kStream3) writer.Little64(6);
+    writer.Length(0);
+    return DecodeRdbValue(std::move(writer).Finish()).value_or(RdbValue{}).stream;
+  };
+  const RdbStream first = read(RdbType::kStream);
+  EXPECT_EQ(first.last_id, (StreamId{3, 4}));
+  EXPECT_EQ(first.entries_added, 0U);
+  ASSERT_EQ(first.groups.size(), 1U);
+  EXPECT_EQ(first.groups[0].entries_read, std::nullopt);
+  const RdbStream third = read(RdbType::kStream3);
+  EXPECT_EQ(third.max_deleted_id, (StreamId{2, 1}));
+  EXPECT_EQ(third.entries_added, 9U);
+  ASSERT_EQ(third.groups.size(), 1U);
+  EXPECT_EQ(third.groups[0].entries_read, 7);
+  ASSERT_EQ(third.groups[0].consumers.size(), 1U);
+  EXPECT_EQ(third.groups[0].consumers[0].seen_ms, 5);
+}
+
 TEST(RdbFormatTest, UnsoundStreamsAreRefused) {
   RdbStream good;
   good.entries = {{.id = {1, 0}, .fields = {"a", "b"}}, {.id = {2, 0}, .fields = {"a", "c"}}};

@@ -120,6 +120,20 @@ TEST_F(SortCommandsTest, ResultsCanBeStored) {
   )--");
 }
 
+TEST_F(SortCommandsTest, StoringTells) {
+  server_.Play("CONFIG SET notify-keyspace-events AK => OK\nRPUSH l 2 1");
+  auto listener = server_.Connect();
+  listener.Run({"SUBSCRIBE", "__keyspace@0__:q"});
+  server_.Play(R"(
+    SORT l STORE q            => (integer) 2
+    SORT nosuch STORE q       => (integer) 0
+    SORT nosuch STORE q       => (integer) 0
+  )");
+  EXPECT_EQ(listener.Receive(), R"(["message", "__keyspace@0__:q", "sortstore"])");
+  EXPECT_EQ(listener.Receive(), R"(["message", "__keyspace@0__:q", "del"])");
+  EXPECT_EQ(listener.Run({"PING"}), R"(["pong", ""])");
+}
+
 TEST_F(SortCommandsTest, MistakesChangeNothing) {
   server_.Play(R"(
     SET text x
