@@ -227,7 +227,7 @@ class CommandFuzzTest : public ::testing::TestWithParam<uint64_t> {
 TEST_P(CommandFuzzTest, EveryRequestGetsAReply) {
   for (int i = 0; requests_ < 5000 && !HasFatalFailure(); ++i) {
     Step();
-    if (i % 50 == 0) {
+    if (i % 100 == 0) {
       Refill();
       Expect({"SELECT", "0"});
     }
