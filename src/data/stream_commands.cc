@@ -211,10 +211,6 @@ Result<void> XSetId(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, context.args[1]));
   if (stream.wrong_type()) return context.Fail(kWrongType);
   if (!stream.exists()) return context.Fail(doors::kNoSuchKey);
-  if (id < stream.max_deleted_id()) {
-    return context.Fail(
-        "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
-  }
   CAIRN_ASSIGN_OR_RETURN(const StreamId top, FindTopId(stream));
   if (stream.length() != 0 && id < top) {
     return context.Fail(

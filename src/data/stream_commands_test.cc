@@ -165,6 +165,16 @@ TEST_F(StreamCommandsTest, ReadsSeveralStreams) {
   )");
 }
 
+TEST_F(StreamCommandsTest, TheLastIdMayGoBehindWhatWasDeleted) {
+  server_.Play(R"(
+    XGROUP CREATE q g 0 MKSTREAM
+    XSETID q 4-1 ENTRIESADDED 40 MAXDELETEDID 4-0 => OK
+    XSETID q 2-8                                  => OK
+    XADD q 5-0 a b
+    XSETID q 3-8 => (error) ERR The ID specified in XSETID is smaller than the target stream top item
+  )");
+}
+
 TEST_F(StreamCommandsTest, EntriesAndGroupsAreStoredAsDrawn) {
   server_.Play(R"(
     XADD s 1-2 f vw
