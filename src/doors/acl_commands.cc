@@ -216,7 +216,8 @@ void ShowLog(ConnectionContext& context) {
       context.reply.Bulk(text);
     }
     context.reply.Bulk("age-seconds");
-    context.reply.Double(static_cast<double>((now.us - entry.time.us) / 1000) / 1000);
+    const int64_t age_ms = now.millis() - entry.time.millis();
+    context.reply.Double(static_cast<double>(age_ms) / 1000);
     context.reply.Bulk("client-info");
     context.reply.Bulk(entry.client);
   }
