@@ -20,8 +20,7 @@
 //   ────────   ───────────────────────────────   ──────────────────────────────────────────────────
 //   entry      'e' id:16                         node:4 count:4 (length:4 bytes…) per field, value
 //   group      'g' name…                         number:8 last_delivered:16 entries_read:8
-//   pending:8
-//                                                consumers:8
+//                                                pending:8 consumers:8
 //   consumer   'c' group:8 name…                 seen_ms:8 pending:8
 //   pending    'p' group:8 id:16                 delivered_ms:8 delivery_count:8 consumer…
 //   owned      'o' group:8 length:4 name… id:16  nothing: a pending entry of this consumer
