@@ -24,7 +24,6 @@ namespace cairn::data {
 namespace {
 
 using doors::ArgParser;
-using doors::Command;
 using doors::CommandContext;
 
 // --- DUMP ---------------------------------------------------------------------------------------

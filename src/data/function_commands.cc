@@ -22,7 +22,6 @@ namespace cairn::data {
 namespace {
 
 using doors::ArgParser;
-using doors::Command;
 using doors::CommandContext;
 using doors::ConnectionContext;
 using doors::Instance;

@@ -51,7 +51,6 @@ struct Grid {
 struct Cell {
   uint32_t column = 0;
   uint32_t row = 0;
-  friend bool operator==(const Cell&, const Cell&) = default;
 };
 
 struct Bounds {

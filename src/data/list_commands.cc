@@ -264,18 +264,17 @@ PositionOptions ParsePositionOptions(ArgParser& parser) {
   };
   PositionOptions options;
   while (parser.HasNext()) {
-    if (parser.remaining() == 1) {
-      parser.Fail(doors::kSyntaxError);
-    } else if (parser.Keyword("RANK")) {
+    const bool has_value = parser.remaining() > 1;
+    if (has_value && parser.Keyword("RANK")) {
       options.rank = parser.Integer();
       if (options.rank == 0) {
         parser.Fail(
             "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or "
             "use negative to start from the end of the list");
       }
-    } else if (parser.Keyword("COUNT")) {
+    } else if (has_value && parser.Keyword("COUNT")) {
       options.count = number(kBadCount);
-    } else if (parser.Keyword("MAXLEN")) {
+    } else if (has_value && parser.Keyword("MAXLEN")) {
       options.max_compared = number(kBadMaxLen);
     } else {
       parser.Fail(doors::kSyntaxError);

@@ -64,10 +64,9 @@ Result<std::vector<RankIndex::Page>> RankIndex::FindPath(BytesView order_key) {
 Result<void> RankIndex::Added(BytesView order_key) {
   if (!exists()) return {};
   CAIRN_ASSIGN_OR_RETURN(std::vector<Page> path, FindPath(order_key));
-  for (uint8_t level = 1; level <= path.size(); ++level) {
-    Page& page = path[level - 1];
-    ++page.count;
-    Write(level, page);
+  for (size_t i = 0; i < path.size(); ++i) {
+    ++path[i].count;
+    Write(static_cast<uint8_t>(i + 1), path[i]);
   }
   if (path.front().count > max_page_) return Grow(1, std::move(path.front()));
   return {};

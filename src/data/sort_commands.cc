@@ -24,7 +24,6 @@ namespace {
 
 using doors::ArgParser;
 using doors::Args;
-using doors::Command;
 using doors::CommandContext;
 
 // --- The request --------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ using doors::ArgParser;
 using doors::Args;
 using doors::Command;
 using doors::CommandContext;
-using doors::ParseInteger;
 
 // --- Options of XADD and XTRIM ------------------------------------------------------------------
 

@@ -20,7 +20,6 @@ namespace cairn::data {
 namespace {
 
 using doors::ArgParser;
-using doors::Args;
 using doors::Command;
 using doors::CommandContext;
 using doors::Quotable;

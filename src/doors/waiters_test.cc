@@ -234,7 +234,7 @@ TEST_P(WaitersTest, ManyProducersAndConsumersLoseNothing) {
         taken[static_cast<size_t>(i)].push_back(client.Run({"TAKE", "k" + std::to_string(i), "0"}));
       }
     });
-    threads.emplace_back([this, i, &taken] {
+    threads.emplace_back([this, i] {
       TestClient client = server_.Connect();
       const std::string key = "k" + std::to_string(i);
       for (int n = 0; n < kWords; ++n) {

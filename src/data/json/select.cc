@@ -1,6 +1,7 @@
 #include "data/json/select.h"
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 
 #include "data/json/encoding.h"
@@ -285,17 +286,17 @@ class Selection {
     }
     switch (filter.kind) {
       case Kind::kEqual:
-        return order && *order == 0;
+        return order && std::is_eq(*order);
       case Kind::kNotEqual:
-        return !order || *order != 0;
+        return !order || std::is_neq(*order);
       case Kind::kLess:
-        return order && *order < 0;
+        return order && std::is_lt(*order);
       case Kind::kLessEqual:
-        return order && *order <= 0;
+        return order && std::is_lteq(*order);
       case Kind::kGreater:
-        return order && *order > 0;
+        return order && std::is_gt(*order);
       default:
-        return order && *order >= 0;
+        return order && std::is_gteq(*order);
     }
   }
 

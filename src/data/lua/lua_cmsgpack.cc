@@ -28,18 +28,16 @@ class Packer {
   // The value on top of the stack, which it pops.
   void Value(int depth) {
     const int type = lua_type(lua_, -1);
-    if (type == LUA_TTABLE && depth >= kMaxDepth) {
-      out_ += '\xc0';
-    } else if (type == LUA_TSTRING) {
+    if (type == LUA_TSTRING) {
       String();
     } else if (type == LUA_TBOOLEAN) {
       out_ += lua_toboolean(lua_, -1) != 0 ? '\xc3' : '\xc2';
     } else if (type == LUA_TNUMBER) {
       Number(lua_tonumber(lua_, -1));
-    } else if (type == LUA_TTABLE) {
+    } else if (type == LUA_TTABLE && depth < kMaxDepth) {
       Table(depth);
     } else {
-      out_ += '\xc0';
+      out_ += '\xc0';  // nil, for what has no form of its own or is too deep
     }
     lua_pop(lua_, 1);
   }
