@@ -222,7 +222,7 @@ std::weak_ordering Compare(const SortRequest& request, const SortItem& a, const 
 void Sort(const SortRequest& request, std::vector<SortItem>& items) {
   if (request.keeps_order) return;
   std::ranges::stable_sort(items, [&](const SortItem& a, const SortItem& b) {
-    return request.descending ? Compare(request, b, a) < 0 : Compare(request, a, b) < 0;
+    return std::is_lt(request.descending ? Compare(request, b, a) : Compare(request, a, b));
   });
 }
 

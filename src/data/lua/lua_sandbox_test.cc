@@ -105,8 +105,8 @@ TEST_F(LuaSandboxTest, EscapesAreHarmless) {
       "local function f() return coroutine.wrap(f)() end return f()",
       "local function f() return coroutine.resume(coroutine.create(f)) end return f()",
       "local function f() table.sort({1, 2, 3}, f) end return f()",
-      "local t t = setmetatable({}, {__tostring = function(s) return string.format('%s', s) end}) "
-      "return tostring(t)",
+      std::string("local t t = setmetatable({}, {__tostring = function(s) ") +
+          "return string.format('%s', s) end}) return tostring(t)",
       "local t t = setmetatable({}, {__index = function(s, k) return s[k] end}) return t.x",
       "local t = {} t[1] = t return t",
       "local t = {} t[1] = t return cjson.encode(t)",
@@ -134,8 +134,8 @@ TEST_F(LuaSandboxTest, NothingCatchesAStop) {
   const std::vector<std::string> kScripts = {
       "while true do end",
       "while true do pcall(function() while true do end end) end",
-      "while true do xpcall(function() while true do end end, function() while true do end end) "
-      "end",
+      std::string("while true do xpcall(function() while true do end end, ") +
+          "function() while true do end end) end",
       "local c = coroutine.wrap(function() while true do end end) while true do pcall(c) end",
       "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
       "while true do redis.pcall('get') end",
