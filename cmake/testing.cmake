@@ -45,7 +45,7 @@ endfunction()
 # The library `cairn_<folder>_testing`, of what stands under src/<folder>/testing, for the tests of
 # the folder and of those above it.
 function(cairn_add_test_helpers folder)
-  add_library(cairn_${folder}_testing STATIC ${ARGN})
+  add_library(cairn_${folder}_testing STATIC EXCLUDE_FROM_ALL ${ARGN})
   cairn_compile_as(cairn_${folder}_testing ${folder})
   target_link_libraries(cairn_${folder}_testing PUBLIC cairn_${folder} GTest::gmock)
 endfunction()
