@@ -34,8 +34,8 @@ void AddServerCommands(doors::Instance& instance);
 void AddJsonDocumentCommands(doors::Instance& instance);
 void AddJsonValueCommands(doors::Instance& instance);
 void AddJsonArrayCommands(doors::Instance& instance);
-void AddScriptCommands(doors::Instance& instance);    // EVAL, SCRIPT
-void AddFunctionCommands(doors::Instance& instance);  // FCALL, FUNCTION
+void AddScriptCommands(doors::Instance& instance);      // EVAL, SCRIPT
+void AddFunctionCommands(doors::Instance& instance);    // FCALL, FUNCTION
 void AddDiagnosticCommands(doors::Instance& instance);  // after the server commands
 void AddTopologyCommands(doors::Instance& instance);
 void AddFixedSettings(doors::Instance& instance);

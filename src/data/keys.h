@@ -27,8 +27,8 @@
 // later, by a timer of kind kTimerReclaim whose owner is db:1 generation:8. It does not name the
 // user key, so RENAME moves the record alone.
 //
-// The payload of a short string is the string; string_value.h draws the longer ones. Each collection
-// draws its payload and its suffixes in the header of its type.
+// The payload of a short string is the string; string_value.h draws the longer ones. Each
+// collection draws its payload and its suffixes in the header of its type.
 //
 // Records of one database are in the byte order of their user keys. The counters `keys` and
 // `expiring` hold how many records there are, and how many of them have an expire_ms.
