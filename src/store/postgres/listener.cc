@@ -106,6 +106,8 @@ void Listener::Serve(Connection& connection) {
   Regularly markers(kForgetMarkers);
   LookAtFirstTimer(connection);
   while (!stopping_ && !connection.lost()) {
+    // Before the wait too: an exchange may have taken notifications in on its way.
+    for (const std::string& payload : connection.TakeNotifications()) Hear(payload);
     connection.WaitForNews(wake_fd_, std::min(kLookAtTimers, kWakeAllWithoutNews));
     if (stopping_) return;
     for (const std::string& payload : connection.TakeNotifications()) Hear(payload);
@@ -115,8 +117,6 @@ void Listener::Serve(Connection& connection) {
       connection.Send(Statement::kForgetOldMarkers);
       connection.Exchange();
     }
-    // An exchange may have taken notifications in on its way.
-    for (const std::string& payload : connection.TakeNotifications()) Hear(payload);
   }
 }
 
