@@ -383,7 +383,7 @@ TEST_F(PostgresTimersTest, HolderThatWasAwayFiresNothingAfterItsLeasePassedOn) {
   EXPECT_EQ(*second.RunDue(), 0u) << "another node holds the lease";
   clock_.AdvanceMillis(11'000);
   EXPECT_EQ(*second.RunDue(), 1u);
-  SetTimers(*here_, 1);
+  SetTimers(*there_, 1);
   EXPECT_EQ(*first.RunDue(), 0u);
   EXPECT_EQ(*second.RunDue(), 1u);
 }
