@@ -1,4 +1,5 @@
-# Test programs, as CTest sees them. Labels: unit, blackbox, tsan, fuzz.
+# Test programs, as CTest sees them. Labels: unit, blackbox, tsan, fuzz, and postgres and
+# postgres-portable for those that run on these engines.
 
 include(GoogleTest)
 enable_testing()
@@ -42,12 +43,28 @@ function(cairn_register_tests program)
     PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT_SECONDS} ${environment})
 endfunction()
 
+# Hands `program` to CTest once more for each other engine, as one test: its tests then share a
+# PostgreSQL cluster, which takes longer to start than most of them to run.
+function(cairn_register_on_other_engines program)
+  foreach(engine postgres postgres-portable)
+    set(name ${program}.${engine})
+    # The suites of the contract, and those of the engine; what is left is about other things.
+    add_test(NAME ${name}
+             COMMAND ${program} --gtest_brief=1
+                     --gtest_filter=StoreTest.*:Seeds/*:SerializabilityTest.*:TimerServiceTest.*:Postgres*-Seeds/TinyCache*
+             WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_tests_properties(${name} PROPERTIES LABELS ${engine} TIMEOUT 600
+                         ENVIRONMENT CAIRN_TEST_ENGINE=${engine})
+  endforeach()
+endfunction()
+
 # The library `cairn_<folder>_testing`, of what stands under src/<folder>/testing, for the tests of
 # the folder and of those above it.
 function(cairn_add_test_helpers folder)
   add_library(cairn_${folder}_testing STATIC EXCLUDE_FROM_ALL ${ARGN})
   cairn_compile_as(cairn_${folder}_testing ${folder})
-  target_link_libraries(cairn_${folder}_testing PUBLIC cairn_${folder} GTest::gmock)
+  target_link_libraries(cairn_${folder}_testing PUBLIC cairn_${folder} cairn_test_support
+                        GTest::gmock)
 endfunction()
 
 # The program `<folder>_test`, of the x_test.cc files of one folder under src. It sees what its
@@ -67,4 +84,7 @@ function(cairn_add_unit_test folder)
   target_link_libraries(${program} PRIVATE cairn_${folder} cairn_test_support GTest::gmock_main)
   cairn_sanitizer_defaults(${program})
   cairn_register_tests(${program} LABEL unit TIMEOUT_SECONDS 180 DIRECTORY ${CMAKE_BINARY_DIR})
+  if(folder STREQUAL store AND NOT CMAKE_BUILD_TYPE STREQUAL Tsan)
+    cairn_register_on_other_engines(${program})
+  endif()
 endfunction()

@@ -30,6 +30,13 @@ endforeach()
 target_link_libraries(third_rocksdb INTERFACE third_snappy third_lz4 third_zstd third_bz2 third_z
                       Threads::Threads ${CMAKE_DL_LIBS})
 
+# libpq is linked dynamically: its static library would want Kerberos and LDAP.
+find_path(CAIRN_INCLUDE_pq libpq-fe.h PATH_SUFFIXES postgresql REQUIRED)
+find_library(CAIRN_LIB_pq pq REQUIRED)
+add_library(third_pq UNKNOWN IMPORTED)
+set_target_properties(third_pq PROPERTIES IMPORTED_LOCATION ${CAIRN_LIB_pq}
+                      INTERFACE_INCLUDE_DIRECTORIES ${CAIRN_INCLUDE_pq})
+
 # Asio and Beast. Their bodies are compiled once, in src/net/boost_impl.cc, except for fuzzers,
 # which are built from single sources.
 add_library(third_asio INTERFACE)
@@ -59,7 +66,7 @@ target_link_libraries(third_luajit-5.1 INTERFACE m ${CMAKE_DL_LIBS})
 
 # What each folder under src links besides the folders below it.
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
-set(CAIRN_LINKS_store third_rocksdb)
+set(CAIRN_LINKS_store third_rocksdb third_pq)
 set(CAIRN_LINKS_net third_asio)
 set(CAIRN_LINKS_doors third_prometheus)
 set(CAIRN_LINKS_data third_luajit-5.1)

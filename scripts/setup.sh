@@ -31,7 +31,8 @@ fi
 
 echo "setup: installing" $missing
 
-# The Redis server is only a peer to compare with: it must not start, now or at boot. Debian asks
+# Redis and PostgreSQL are only for tests, which start their own: those of the system must not start,
+# now or at boot. Debian asks
 # policy-rc.d before it starts a service; one that is already there is respected.
 policy=/usr/sbin/policy-rc.d
 made=()
@@ -54,4 +55,9 @@ apt install -y --no-install-recommends $missing
 
 if grep -qx redis-server <<<"$missing"; then
   "${as_root[@]}" update-rc.d redis-server disable
+fi
+if grep -qx postgresql <<<"$missing"; then
+  for start in /etc/postgresql/*/main/start.conf; do
+    if [ -e "$start" ]; then echo manual | "${as_root[@]}" tee "$start" >/dev/null; fi
+  done
 fi

@@ -94,6 +94,11 @@ Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions
     CAIRN_ASSIGN_OR_RETURN(const Url url, ParseUrl(options.url));
     return AskServer(url, config, options.ca_file, {{"directory", to}});
   }
+  if (!config.store_url.empty()) {
+    const SystemClock clock;
+    CAIRN_ASSIGN_OR_RETURN(const auto store, OpenStore(config, clock, Log::Silent()));
+    return admin::MakeBackup(*store, to, clock);  // which names the tool to use instead
+  }
   CAIRN_ASSIGN_OR_RETURN(const store::rocks::DirectoryReport report,
                          store::rocks::Inspect(config.data));
   if (report.format_version == 0) {

@@ -25,6 +25,7 @@ struct Sample {
 const std::map<std::string, Sample>& Samples() {
   static const std::map<std::string, Sample> samples = {
       {"data", {"/srv/cairn", "\"/srv/cairn\""}},
+      {"store", {"postgres://h/d", "\"postgres://h/d\""}},
       {"resp", {"127.0.0.1:7001", "\"127.0.0.1:7001\""}},
       {"http", {"[::1]:7002", "\"[::1]:7002\""}},
       {"durability", {"interval", "\"interval\""}},
@@ -41,6 +42,10 @@ const std::map<std::string, Sample>& Samples() {
       {"insecure", {"true", "true"}},
       {"limits.bulk", {"2MiB", "\"2MiB\""}},
       {"limits.http_body", {"3MiB", "3145728"}},
+      {"postgres.schema", {"other", "\"other\""}},
+      {"postgres.connections", {"5", "5"}},
+      {"postgres.mode", {"portable", "\"portable\""}},
+      {"postgres.statement_timeout", {"3s", "\"3s\""}},
       {"tls.cert", {"c.pem", "\"c.pem\""}},
       {"tls.key", {"k.pem", "\"k.pem\""}},
       {"tls.client_ca", {"ca.pem", "\"ca.pem\""}},

@@ -58,11 +58,15 @@ class Examination {
 
   std::vector<Finding> Run() {
     CheckConfiguration();
-    CheckDirectory();
-    CheckSpace();
-    CheckSync();
+    if (config_.store_url.empty()) {
+      CheckDirectory();
+      CheckSpace();
+      CheckSync();
+      CheckMemory();
+    } else {
+      CheckDatabase();
+    }
     CheckFiles();
-    CheckMemory();
     CheckExposure();
     CheckTls();
     CheckPort("resp", config_.resp);
@@ -129,6 +133,35 @@ class Examination {
        fmt::format("{}, format {}, made by {}, {}{}", directory, report_.format_version,
                    report_.written_by, ReadableSize(report_.bytes),
                    report_.in_use ? "; a server is using it now" : ""));
+  }
+
+  void CheckDatabase() {
+    const Result<store::postgres::DatabaseReport> report =
+        store::postgres::Inspect(PostgresOptions(config_));
+    if (!report.ok()) {
+      return Problem("database", report.error().message,
+                     "check the store URL, PGPASSWORD or PGPASSFILE, and that the server runs");
+    }
+    Ok("database", fmt::format("{}, PostgreSQL {}, {}", StoreName(config_), report->server,
+                               report->schema_version == 0
+                                   ? "no schema yet: it will be made"
+                                   : fmt::format("schema version {}, made by {}",
+                                                 report->schema_version, report->made_by)));
+    if (report->schema_version > store::postgres::kSchemaVersion) {
+      Problem("database", "the schema was made by a newer Cairn", "use that version or newer");
+    }
+    if (report->read_only) {
+      Problem("database", "the server is read-only", "name the primary in the store URL");
+    }
+    if (!report->synchronous_commit) {
+      Warn("database", "synchronous_commit is off",
+           "what was acknowledged may be lost when the server crashes: turn it on");
+    }
+    if (report->advisory_locks) return Ok("locks", "the server has advisory locks");
+    if (config_.postgres_mode == store::postgres::Mode::kAdvisory) {
+      return Problem("locks", "the server has no advisory locks", "set postgres.mode to auto");
+    }
+    Ok("locks", "no advisory locks: requests for one key are run again instead of waiting");
   }
 
   void CheckSpace() {
@@ -253,13 +286,15 @@ class Examination {
   }
 
   void CheckContent() {
-    if (!report_.exists) return Ok("content", "there is nothing to verify yet");
+    if (config_.store_url.empty() && !report_.exists)
+      return Ok("content", "there is nothing to verify yet");
     if (report_.in_use) {
       return Problem("content", "a server is using the directory, so it cannot be verified",
                      "stop the server first, or make a backup and verify its restored copy");
     }
     const Result<std::unique_ptr<store::Store>> store = OpenStore(config_, clock_, Log::Silent());
     const Result<void> verified = store.ok() ? (*store)->Verify() : Result<void>(store.error());
+    if (verified.ok() && !config_.store_url.empty()) return Ok("content", "everything was read");
     if (verified.ok()) return Ok("content", "everything was read and matches its checksums");
     Problem("content", verified.error().message,
             "restore the newest backup into another directory");

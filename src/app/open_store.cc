@@ -6,8 +6,20 @@
 
 namespace cairn::app {
 
+store::postgres::Options PostgresOptions(const Config& config) {
+  store::postgres::Options options;
+  options.url = config.store_url;
+  options.schema = config.postgres_schema;
+  options.version = kVersion;
+  options.mode = config.postgres_mode;
+  options.connections = config.postgres_connections;
+  options.statement_timeout = config.postgres_statement_timeout;
+  return options;
+}
+
 Result<std::unique_ptr<store::Store>> OpenStore(const Config& config, const Clock& clock,
                                                 const Log& log) {
+  if (!config.store_url.empty()) return store::postgres::Open(PostgresOptions(config), clock, log);
   store::rocks::Options options;
   options.directory = config.data;
   options.version = kVersion;

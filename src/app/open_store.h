@@ -10,8 +10,10 @@
 
 namespace cairn::app {
 
-// Opens the data directory as the settings say. `clock` outlives the store.
+// Opens the data directory, or the database, as the settings say. `clock` outlives the store.
 Result<std::unique_ptr<store::Store>> OpenStore(const Config& config, const Clock& clock,
                                                 const Log& log);
+
+store::postgres::Options PostgresOptions(const Config& config);
 
 }  // namespace cairn::app

@@ -93,7 +93,7 @@ std::string Banner(const Config& config, const Server& server, const Terminal& t
       "  {}\n"
       "  {}\n"
       "  {}\n",
-      terminal.Paint(Colour::kBold, VersionLine()), config.data,
+      terminal.Paint(Colour::kBold, VersionLine()), StoreName(config),
       FindSetting("durability")->format(config), net::ToString(server.resp()),
       resp_tls ? " (TLS)" : "", url, redis_cli + " set greeting hello", redis_cli + " get greeting",
       curl);

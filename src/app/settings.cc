@@ -34,6 +34,11 @@ Setting WithDefault(Setting row) {
   return row;
 }
 
+Setting WithDefaultText(Setting row, std::string default_text) {
+  row.default_text = std::move(default_text);
+  return row;
+}
+
 Setting PathSetting(const Text& text, std::string value_name, std::string Config::*member) {
   Setting row = Row(text, Setting::Kind::kText, std::move(value_name), "a path that is not empty");
   row.parse = [member](std::string_view value, Config& config) {
@@ -50,6 +55,19 @@ Setting SecretSetting(const Text& text, std::string Config::*member) {
   row.accepts = "a text that is not empty";
   row.secret = true;
   return row;
+}
+
+Setting StoreSetting(const Text& text) {
+  Setting row =
+      Row(text, Setting::Kind::kText, "URL", "a URL that starts with postgres:// or postgresql://");
+  row.secret = true;  // it may hold a password
+  row.parse = [](std::string_view value, Config& config) {
+    if (!store::postgres::IsUrl(value)) return false;
+    config.store_url = value;
+    return true;
+  };
+  row.format = [](const Config& config) { return config.store_url; };
+  return WithDefaultText(std::move(row), "the data directory");
 }
 
 Setting AddressSetting(const Text& text, net::Address Config::*member) {
@@ -150,11 +168,6 @@ Setting ChoiceSetting(const Text& text, Value Config::*member, Choices<Enum> cho
   return WithDefault(std::move(row));
 }
 
-Setting WithDefaultText(Setting row, std::string default_text) {
-  row.default_text = std::move(default_text);
-  return row;
-}
-
 std::vector<Setting> MakeSettings() {
   using std::chrono::hours;
   using std::chrono::milliseconds;
@@ -165,6 +178,10 @@ std::vector<Setting> MakeSettings() {
       WithDefaultText(PathSetting({"data", "The data directory, made if it does not exist."}, "DIR",
                                   &Config::data),
                       "~/.cairn"),
+      StoreSetting({"store",
+                    "Keep everything in this PostgreSQL database, which any number of servers may "
+                    "share, instead of in the data directory. PGPASSWORD and PGPASSFILE are "
+                    "honoured, TLS is chosen by sslmode in the URL."}),
       AddressSetting({"resp", "Where the Redis protocol listens. Port 0 lets the system choose."},
                      &Config::resp),
       AddressSetting({"http", "Where HTTP listens. Port 0 lets the system choose."}, &Config::http),
@@ -185,7 +202,8 @@ std::vector<Setting> MakeSettings() {
                       "a quarter of the memory, 192MiB to 16GiB"),
       CountSetting({"io_threads", "Event loops, each on a thread of its own."}, &Config::io_threads,
                    1, 64),
-      CountSetting({"pool_threads", "Threads for reads that have to wait for the disk."},
+      CountSetting({"pool_threads",
+                    "Threads for requests that have to wait for the disk or for PostgreSQL."},
                    &Config::pool_threads, 1, 256),
       CountSetting({"max_clients", "Redis-protocol connections served at a time."},
                    &Config::max_clients, 1, 1'000'000),
@@ -213,6 +231,23 @@ std::vector<Setting> MakeSettings() {
           {"limits.http_body",
            "The largest body of an HTTP request, where the route names no limit of its own."},
           &Config::limit_http_body_bytes, 1ULL << 10, 1ULL << 30),
+      PathSetting(
+          {"postgres.schema", "The schema that holds Cairn's tables, made if it is missing."},
+          "NAME", &Config::postgres_schema),
+      CountSetting({"postgres.connections",
+                    "Sessions for transactions; snapshots and notifications have their own."},
+                   &Config::postgres_connections, 1, 1'000),
+      ChoiceSetting<store::postgres::Mode>(
+          {"postgres.mode",
+           "What makes requests for the same key take turns: advisory locks, serializable "
+           "transactions alone, or the first if the server has them."},
+          &Config::postgres_mode,
+          {{"auto", store::postgres::Mode::kAuto},
+           {"advisory", store::postgres::Mode::kAdvisory},
+           {"portable", store::postgres::Mode::kPortable}}),
+      DurationSetting(
+          {"postgres.statement_timeout", "How long one statement, or a wait for a lock, may take."},
+          &Config::postgres_statement_timeout, milliseconds(100), hours(1)),
       PathSetting({"tls.cert", "Certificate (PEM, with its chain); with tls.key it turns TLS on."},
                   "FILE", &Config::tls_cert),
       PathSetting({"tls.key", "Private key of the certificate (PEM, not encrypted)."}, "FILE",
@@ -266,6 +301,10 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string StoreName(const Config& config) {
+  return config.store_url.empty() ? config.data : store::postgres::PublicUrl(config.store_url);
+}
 
 std::string Setting::flag() const { return "--" + Spell(name, '-', std::tolower); }
 

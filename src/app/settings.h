@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "net/address.h"
+#include "store/postgres/open.h"
 #include "store/store.h"
 
 namespace cairn::app {
@@ -22,6 +23,7 @@ enum class TlsDoors { kBoth, kResp, kHttp };
 // machine (data, memory) are filled in by LoadConfig.
 struct Config {
   std::string data;
+  std::string store_url;  // a postgres:// URL; empty: the embedded engine in `data`
   net::Address resp{"127.0.0.1", 6666};
   net::Address http{"127.0.0.1", 8080};
 
@@ -38,6 +40,11 @@ struct Config {
   uint64_t limit_bulk_bytes = 512ULL << 20;
   uint64_t limit_http_body_bytes = 1ULL << 20;
 
+  std::string postgres_schema = "cairn";
+  size_t postgres_connections = 16;
+  store::postgres::Mode postgres_mode = store::postgres::Mode::kAuto;
+  std::chrono::milliseconds postgres_statement_timeout{10'000};
+
   std::string password;  // LoadConfig puts the content of password_file here
   std::string password_file;
   bool insecure = false;
@@ -50,6 +57,9 @@ struct Config {
   LogLevel log_level = LogLevel::kInfo;
   std::optional<LogFormat> log_format;  // unset: text on a terminal, else JSON
 };
+
+// Where the data is, for people: the directory, or the URL without its password.
+std::string StoreName(const Config& config);
 
 // One row of the settings table. One name gives the other two: `tls.cert` in the file is
 // CAIRN_TLS_CERT in the environment and --tls-cert on the command line.

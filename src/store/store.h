@@ -134,6 +134,9 @@ class Store {
 
   // nullopt while writes work; else why they have stopped (disk full, fsync failed). Reads go on.
   virtual std::optional<Error> write_failure() const = 0;
+  // Whether other processes may serve the same store at the same time. A waiter may then also be
+  // called without a commit that concerns it, and OnEarlierTimer with a timer already known.
+  virtual bool shared() const { return false; }
 
   // A consistent copy in `directory`, which must not exist, while the store is in use.
   virtual Result<void> Backup(const std::string& directory) = 0;

@@ -260,6 +260,7 @@ TEST_F(StoreTest, WakeReachesWaitersAfterTheCommitAndOnlyThem) {
 }
 
 TEST_F(StoreTest, GroupSharesOneCommitAndUndoesOnlyTheFailedBody) {
+  CAIRN_TEST_ROCKS_ONLY("groups that run bodies");
   auto group = store_->NewGroup();
   const auto put = [&](BytesView key, BytesView value) {
     return group->Run(Scope(key), Access::kWrite, [&](Transaction& txn) -> Result<void> {
@@ -287,6 +288,7 @@ TEST_F(StoreTest, GroupSharesOneCommitAndUndoesOnlyTheFailedBody) {
 }
 
 TEST_F(StoreTest, ReaderDependsOnTheCommitItSaw) {
+  CAIRN_TEST_ROCKS_ONLY("groups that run bodies");
   const Commit written = Put("a", "1");
   auto group = store_->NewGroup();
   auto read = group->Run(Scope("a"), Access::kRead, [&](Transaction& txn) -> Result<void> {
@@ -340,6 +342,7 @@ TEST_F(StoreTest, IntervalAndOsAcknowledgeAtOnce) {
 }
 
 TEST_F(StoreTest, SecondStoreOnTheSameDirectoryIsRefused) {
+  CAIRN_TEST_ROCKS_ONLY("a directory");
   auto second = rocks::Open(options_, clock_, Log::Silent());
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, ErrorCode::kConflict);

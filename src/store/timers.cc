@@ -14,6 +14,36 @@ constexpr int64_t kRetryMs = 5000;
 // The thread looks again at least this often, so that a wall clock set forward is noticed.
 constexpr std::chrono::seconds kLongestSleep{1};
 
+// The lease of a store that several processes share: how long it lasts, when its holder renews it,
+// and how often others look whether it is free.
+constexpr BytesView kLeaseKey = "timers/lease";
+constexpr int64_t kLeaseMs = 10'000;
+constexpr int64_t kRenewMs = 3'000;
+constexpr int64_t kLookForLeaseMs = 1'000;
+
+struct Lease {
+  uint64_t token = 0;
+  int64_t expires_ms = 0;
+};
+
+Bytes EncodeLease(const Lease& lease) {
+  Bytes bytes;
+  AppendBig64(bytes, lease.token);
+  AppendBig64(bytes, static_cast<uint64_t>(lease.expires_ms));
+  return bytes;
+}
+
+Lease DecodeLease(const std::optional<Bytes>& bytes) {
+  if (!bytes) return {};
+  BytesReader reader(*bytes);
+  Lease lease;
+  lease.token = reader.Big64();
+  lease.expires_ms = static_cast<int64_t>(reader.Big64());
+  return reader.AtEnd() ? lease : Lease{};
+}
+
+Scopes LeaseScope() { return std::move(Scopes().Add(Space::kSystem, kLeaseKey)); }
+
 Timestamp WholeMillis(Timestamp time) { return Timestamp::FromMillis(time.millis()); }
 
 }  // namespace
@@ -67,6 +97,7 @@ void TimerService::Stop() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
+  ReleaseLease();
 }
 
 void TimerService::NoteEarlier(Timestamp due) {
@@ -138,9 +169,59 @@ Result<TimerService::Pass> TimerService::CollectDue() {
   return pass;
 }
 
+// True also without asking, as long as the lease is fresh. Each fired timer checks the token.
+Result<bool> TimerService::HoldLease() {
+  if (!store_.shared()) return true;
+  const Timestamp now = clock_.Now();
+  if (now >= ask_lease_again_) CAIRN_RETURN_IF_ERROR(AskForLease(now));
+  if (lease_token_ != 0) return true;
+  const std::lock_guard lock(mutex_);
+  next_due_ = std::max(next_due_, ask_lease_again_);
+  return false;
+}
+
+Result<void> TimerService::AskForLease(Timestamp now) {
+  uint64_t token = 0;
+  const auto claim = [&](Transaction& transaction) -> Result<void> {
+    token = 0;
+    CAIRN_ASSIGN_OR_RETURN(const auto row, transaction.Get({Space::kSystem, kLeaseKey}));
+    const Lease lease = DecodeLease(row);
+    const bool mine = lease.token != 0 && lease.token == lease_token_;
+    if (!mine && lease.expires_ms > now.millis()) return {};
+    token = mine ? lease_token_ : transaction.NewStamp();
+    transaction.Put({Space::kSystem, kLeaseKey}, EncodeLease({token, now.millis() + kLeaseMs}));
+    return {};
+  };
+  CAIRN_RETURN_IF_ERROR(store_.Run(LeaseScope(), claim));
+  lease_token_ = token;
+  const int64_t again_ms = now.millis() + (token != 0 ? kRenewMs : kLookForLeaseMs);
+  ask_lease_again_ = Timestamp::FromMillis(again_ms);
+  return {};
+}
+
+// So that another process need not wait until it expires.
+void TimerService::ReleaseLease() {
+  if (lease_token_ == 0) return;
+  const Result<Commit> released =
+      store_.Run(LeaseScope(), [this](Transaction& transaction) -> Result<void> {
+        CAIRN_ASSIGN_OR_RETURN(const auto row, transaction.Get({Space::kSystem, kLeaseKey}));
+        if (DecodeLease(row).token == lease_token_) {
+          transaction.Delete({Space::kSystem, kLeaseKey});
+        }
+        return {};
+      });
+  if (!released.ok()) {
+    log_.Warn("the timers' lease stays until it expires", {{"reason", released.error().message}});
+  }
+  lease_token_ = 0;
+  ask_lease_again_ = {};
+}
+
 Result<size_t> TimerService::RunDue() {
   size_t fired = 0;
   for (;;) {
+    CAIRN_ASSIGN_OR_RETURN(const bool holds, HoldLease());
+    if (!holds) return fired;
     CAIRN_ASSIGN_OR_RETURN(const Pass pass, CollectDue());
     if (pass.due.empty()) return fired;
     CAIRN_ASSIGN_OR_RETURN(const size_t count, FireBatch(pass.due));
@@ -169,10 +250,15 @@ Result<bool> TimerService::FireOne(Group& group, const Timer& timer) {
   handler.AddScopes(timer, scopes);
 
   bool present = false;
+  bool lease_passed_on = false;
   const auto fire = [&](Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const auto row, transaction.Get({Space::kTimers, key}));
-    present = row.has_value();
-    if (!present) return {};  // cancelled meanwhile
+    present = false;
+    const std::array<Key, 2> asked = {Key{Space::kTimers, key}, Key{Space::kSystem, kLeaseKey}};
+    const size_t count = store_.shared() ? 2 : 1;
+    CAIRN_ASSIGN_OR_RETURN(const auto rows, transaction.GetMany(std::span(asked).first(count)));
+    lease_passed_on = count == 2 && DecodeLease(rows[1]).token != lease_token_;
+    present = rows[0].has_value() && !lease_passed_on;
+    if (!present) return {};  // cancelled meanwhile, or no longer ours to fire
     transaction.CancelTimer(timer.due, timer.kind, timer.owner);
     return handler.Fire(transaction, timer);
   };
@@ -186,6 +272,7 @@ Result<bool> TimerService::FireOne(Group& group, const Timer& timer) {
   };
 
   const Result<void> ran = run(fire);
+  if (lease_passed_on) lease_token_ = 0;
   if (ran.ok()) return present;
   if (store_.write_failure()) return ran.error();
   log_.Error("a timer failed and will be tried again", {{"kind", int{timer.kind}},

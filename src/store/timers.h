@@ -49,6 +49,14 @@ class TimerHandler {
 };
 
 // Sleeps until the earliest timer is due and fires it. One per store.
+//
+// Where several processes share a store, one of them at a time fires timers: the one that holds the
+// lease, a row of space `system`:
+//
+//   key    timers/lease        value  token:8BE  expires_ms:8BE
+//
+// The token is a stamp, new with each holder. A transaction that fires a timer reads it, so a
+// holder that was away while the lease passed on changes nothing when it comes back, however late.
 class TimerService {
  public:
   TimerService(Store& store, const Clock& clock, Log log);
@@ -69,6 +77,9 @@ class TimerService {
   void ThreadMain();
   void NoteEarlier(Timestamp due);
   Result<Pass> CollectDue();
+  Result<bool> HoldLease();
+  Result<void> AskForLease(Timestamp now);
+  void ReleaseLease();
   Result<size_t> FireBatch(const std::vector<Timer>& timers);
   Result<bool> FireOne(Group& group, const Timer& timer);
 
@@ -76,6 +87,10 @@ class TimerService {
   const Clock& clock_;
   Log log_;
   std::array<TimerHandler*, 256> handlers_{};
+
+  // Touched only by the thread that fires. A token of 0 holds nothing.
+  uint64_t lease_token_ = 0;
+  Timestamp ask_lease_again_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -33,4 +33,11 @@ void Wakeups::Wake(std::span<const Topic> topics) {
   }
 }
 
+void Wakeups::WakeAll() {
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [topic, waiters] : state_->waiters) {
+    for (const Waiter& waiter : waiters) waiter.call();
+  }
+}
+
 }  // namespace cairn::store

@@ -19,6 +19,8 @@ class Wakeups {
 
   // Calls every waiter of the topics, in order of their subscription, on this thread.
   void Wake(std::span<const Topic> topics);
+  // Calls everyone: for when it is not known what was announced.
+  void WakeAll();
 
  private:
   struct Waiter {

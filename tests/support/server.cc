@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tests/support/temp_directory.h"
+#include "tests/support/test_store.h"
 
 namespace cairn::testing {
 namespace {
@@ -42,6 +43,13 @@ Result<Server> Server::Start(const ServerOptions& options, std::chrono::millisec
   ProcessOptions process_options;
   process_options.args = {CairnBinary(), "serve",  "--data",      options.data,   "--resp",
                           "127.0.0.1:0", "--http", "127.0.0.1:0", "--ready-file", ready_file};
+  if (!OnRocks()) {
+    const store::postgres::Options postgres = PostgresOptionsFor(options.data);
+    const bool portable = postgres.mode == store::postgres::Mode::kPortable;
+    process_options.args.insert(process_options.args.end(),
+                                {"--store", postgres.url, "--postgres-schema", postgres.schema,
+                                 "--postgres-mode", portable ? "portable" : "advisory"});
+  }
   process_options.args.insert(process_options.args.end(), options.flags.begin(),
                               options.flags.end());
   process_options.environment = options.environment;

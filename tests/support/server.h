@@ -20,7 +20,8 @@ struct ServerOptions {
   std::map<std::string, std::string> environment;
 };
 
-// The real binary (CAIRN_BINARY) serving a data directory on free ports of 127.0.0.1.
+// The real binary (CAIRN_BINARY) serving a data directory on free ports of 127.0.0.1. With
+// CAIRN_TEST_ENGINE=postgres a schema takes the directory's place (tests/support/test_store.h).
 //
 //   TempDirectory directory;
 //   Result<Server> server = Server::Start({.data = directory / "data"});

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "doors/connection_commands.h"
 #include "store/rocks/open.h"
+#include "tests/support/test_store.h"
 
 namespace cairn::doors::testing {
 namespace {
@@ -62,7 +63,7 @@ void TestServer::Start() {
   store_options.memory = store::rocks::MemoryBudget::FromTotal(64 << 20);
   store_options.log_pool = false;
   store_options.durability = store::Durability::kOs;
-  auto store = store::rocks::Open(store_options, clock_, Log::Silent());
+  auto store = cairn::testing::OpenTestStore(store_options, clock_);
   CAIRN_CHECK(store.ok(), "{}", store.error().message);
   store_ = std::make_unique<GatedStore>(*std::move(store));
   instance_ =

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "store/rocks/stripes.h"
+#include "store/stripes.h"
 #include "store/rocks/value_cache.h"
 #include "store/store.h"
 #include "store/wakeups.h"

@@ -34,6 +34,7 @@ fs::path FirstWithExtension(const fs::path& directory, const std::string& extens
 
 class OpenTest : public store::testing::StoreTest {
  protected:
+  void SetUp() override { CAIRN_TEST_ROCKS_ONLY("files"); }
   void ExpectRefused(const std::string& with) {
     store_.reset();
     auto store = rocks::Open(options_, clock_, Log::Silent());

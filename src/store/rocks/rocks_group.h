@@ -5,7 +5,7 @@
 #include "store/rocks/engine.h"
 #include "store/rocks/rocks_transaction.h"
 #include "store/rocks/sequencer.h"
-#include "store/rocks/write_set.h"
+#include "store/write_set.h"
 #include "store/store.h"
 
 namespace cairn::store::rocks {

@@ -51,7 +51,7 @@ class RocksSnapshot final : public Snapshot {
     if (range.end) read.iterate_upper_bound = &upper;
     const std::unique_ptr<::rocksdb::Iterator> iterator(
         engine_.db->NewIterator(read, engine_.column(range.space)));
-    return ScanMerged(*iterator, nullptr, range, options, visit);
+    return ScanIterator(*iterator, nullptr, range, options, visit);
   }
 
   Timestamp now() const override { return now_; }

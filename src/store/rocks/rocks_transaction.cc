@@ -1,6 +1,7 @@
 #include "store/rocks/rocks_transaction.h"
 
 #include "store/rocks/status.h"
+#include "store/scan_merge.h"
 #include "store/timers.h"
 
 namespace cairn::store::rocks {
@@ -12,88 +13,29 @@ constexpr int kFirstReadTries = 3;
 ::rocksdb::Slice ToSlice(BytesView bytes) { return {bytes.data(), bytes.size()}; }
 BytesView ToView(const ::rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// One direction of the merge: which key comes first, how to step.
-struct Merge {
-  ::rocksdb::Iterator& base;
-  WriteSet* writes;
+// A RocksDB iterator with the range's bounds as its own, as ScanMerged reads it.
+struct IteratorSource {
+  ::rocksdb::Iterator& iterator;
   const Range& range;
   bool reverse;
-  const WriteSet::Row* row = nullptr;
 
-  void Start() {
-    if (!reverse) {
-      base.Seek(ToSlice(range.begin));
-      if (writes != nullptr) row = InRange(writes->Seek(range.space, range.begin));
-      return;
-    }
-    base.SeekToLast();  // the iterator's upper bound is the range's end
-    if (writes != nullptr) {
-      const BytesView end = range.end ? BytesView(*range.end) : BytesView();
-      row = InRange(writes->SeekBackward(range.space, range.end ? &end : nullptr));
-    }
-  }
-
-  const WriteSet::Row* InRange(const WriteSet::Row* found) const {
-    return found != nullptr && range.Contains(found->key) ? found : nullptr;
-  }
-
-  // Whether the store's row comes next; both may stand on the same key.
-  bool BaseFirst() const {
-    if (!base.Valid()) return false;
-    if (row == nullptr) return true;
-    const BytesView key = ToView(base.key());
-    return reverse ? key > row->key : key < row->key;
-  }
-
-  void StepBase() { reverse ? base.Prev() : base.Next(); }
-
-  void StepRow() {
-    // The row's key is looked up again, since a visitor may have written to the set. The successor
-    // of a key is the key with a zero byte behind it.
-    const BytesView key = row->key;
-    if (reverse) {
-      row = InRange(writes->SeekBackward(range.space, &key));
-    } else {
-      Bytes next(key);
-      next.push_back('\0');
-      row = InRange(writes->Seek(range.space, next));
-    }
+  void Start() { reverse ? iterator.SeekToLast() : iterator.Seek(ToSlice(range.begin)); }
+  void Step() { reverse ? iterator.Prev() : iterator.Next(); }
+  bool Valid() const { return iterator.Valid(); }
+  BytesView key() const { return ToView(iterator.key()); }
+  BytesView value() const { return ToView(iterator.value()); }
+  Result<void> status() const {
+    if (!iterator.status().ok()) return ToError(iterator.status(), "scan");
+    return {};
   }
 };
 
 }  // namespace
 
-Result<void> ScanMerged(::rocksdb::Iterator& iterator, WriteSet* writes, const Range& range,
-                        const ScanOptions& options, RowVisitor visit) {
-  if (range.empty()) return {};
-  Merge merge{iterator, writes, range, options.reverse};
-  merge.Start();
-  size_t visited = 0;
-  while (visited < options.limit && (iterator.Valid() || merge.row != nullptr)) {
-    // An iterator that could not read on is not at its end: the transaction's own later rows do not
-    // come next.
-    if (!iterator.Valid() && !iterator.status().ok()) break;
-    if (merge.BaseFirst()) {
-      const BytesView key = ToView(iterator.key());
-      const bool deleted = writes != nullptr && writes->has_deleted_ranges() &&
-                           writes->RangeDeleted({range.space, key});
-      if (!deleted) {
-        ++visited;
-        if (!visit(key, ToView(iterator.value()))) return {};
-      }
-      merge.StepBase();
-      continue;
-    }
-    const WriteSet::Row row = *merge.row;
-    if (iterator.Valid() && ToView(iterator.key()) == row.key) merge.StepBase();
-    if (row.state == WriteSet::State::kPut) {
-      ++visited;
-      if (!visit(row.key, row.value)) return {};
-    }
-    merge.StepRow();
-  }
-  if (!iterator.status().ok()) return ToError(iterator.status(), "scan");
-  return {};
+Result<void> ScanIterator(::rocksdb::Iterator& iterator, WriteSet* writes, const Range& range,
+                          const ScanOptions& options, RowVisitor visit) {
+  IteratorSource source{iterator, range, options.reverse};
+  return ScanMerged(source, writes, range, options, visit);
 }
 
 RocksTransaction::RocksTransaction(Engine& engine, WriteSet& writes, Waiting waiting)
@@ -215,7 +157,7 @@ Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& optio
     if (!EpochHeld()) return Restart();
     has_read_ = true;
   }
-  Result<void> scanned = ScanMerged(*iterator, &writes_, range, options, visit);
+  Result<void> scanned = ScanIterator(*iterator, &writes_, range, options, visit);
   if (!scanned.ok()) return Failed(scanned.error());
   return {};
 }

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "store/rocks/engine.h"
-#include "store/rocks/write_set.h"
 #include "store/transaction.h"
+#include "store/write_set.h"
 
 namespace cairn::store::rocks {
 
@@ -80,7 +80,7 @@ class RocksTransaction final : public Transaction {
 
 // Visits the rows of `iterator` within `range` (its bounds already set as the iterator's own),
 // merged with the uncommitted `writes` where given.
-Result<void> ScanMerged(::rocksdb::Iterator& iterator, WriteSet* writes, const Range& range,
-                        const ScanOptions& options, RowVisitor visit);
+Result<void> ScanIterator(::rocksdb::Iterator& iterator, WriteSet* writes, const Range& range,
+                          const ScanOptions& options, RowVisitor visit);
 
 }  // namespace cairn::store::rocks

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "store/rocks/engine.h"
-#include "store/rocks/write_set.h"
+#include "store/write_set.h"
 
 namespace cairn::store::rocks {
 

@@ -13,12 +13,14 @@
 #include "store/rocks/open.h"
 #include "store/store.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/test_store.h"
 
 namespace cairn::store::testing {
 
 using Rows = std::vector<std::pair<Bytes, Bytes>>;
 
-// A store in a directory of the test's own, on a clock that the test moves.
+// A store in a directory of the test's own, on a clock that the test moves and the engine that
+// CAIRN_TEST_ENGINE names.
 class StoreTest : public ::testing::Test {
  protected:
   StoreTest() {
@@ -30,7 +32,7 @@ class StoreTest : public ::testing::Test {
   }
 
   void Open() {
-    auto store = rocks::Open(options_, clock_, Log::Silent());
+    auto store = cairn::testing::OpenTestStore(options_, clock_);
     ASSERT_TRUE(store.ok()) << store.error().message;
     store_ = std::move(*store);
   }

@@ -1,4 +1,4 @@
-#include "store/rocks/write_set.h"
+#include "store/write_set.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 
-namespace cairn::store::rocks {
+namespace cairn::store {
 namespace {
 
 constexpr size_t kInitialSlots = 256;  // a power of two, like every later size
@@ -230,4 +230,4 @@ void WriteSet::Clear() {
   chunk_used_ = 0;
 }
 
-}  // namespace cairn::store::rocks
+}  // namespace cairn::store

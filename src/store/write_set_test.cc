@@ -1,4 +1,4 @@
-#include "store/rocks/write_set.h"
+#include "store/write_set.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace cairn::store::rocks {
+namespace cairn::store {
 namespace {
 
 using State = WriteSet::State;
@@ -128,4 +128,4 @@ TEST(WriteSetTest, AgreesWithAMapThroughRandomUndo) {
 }
 
 }  // namespace
-}  // namespace cairn::store::rocks
+}  // namespace cairn::store

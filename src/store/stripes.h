@@ -10,7 +10,7 @@
 #include "store/scopes.h"
 #include "store/store.h"
 
-namespace cairn::store::rocks {
+namespace cairn::store {
 
 // The locks behind scopes: a fixed number of stripes, each held by one owner at a time. A scope is
 // a hash, its stripe the hash's low bits. Owners are opaque addresses, so that the same group may
@@ -86,4 +86,4 @@ class Stripes {
   std::array<Stripe, kCount> stripes_;
 };
 
-}  // namespace cairn::store::rocks
+}  // namespace cairn::store

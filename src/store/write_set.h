@@ -13,10 +13,10 @@
 #include "store/space.h"
 #include "store/transaction.h"
 
-namespace cairn::store::rocks {
+namespace cairn::store {
 
 // The writes of a group that are not committed yet: what its own bodies see on top of the store,
-// and what the sequencer turns into one engine write. For each key it keeps only the final state.
+// and what the engine writes as one unit. For each key it keeps only the final state.
 //
 // A body's writes can be undone from a Mark taken before it. Used by one thread at a time. Views
 // into it last until Clear.
@@ -164,4 +164,4 @@ class WriteSet {
   size_t chunk_used_ = 0;
 };
 
-}  // namespace cairn::store::rocks
+}  // namespace cairn::store

@@ -1,0 +1,404 @@
+// What only a store on PostgreSQL has: other nodes, sessions that break, a server that says no. The
+// contract's own tests run on this engine with CAIRN_TEST_ENGINE=postgres.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "store/postgres/connection.h"
+#include "store/postgres/open.h"
+#include "store/store.h"
+#include "store/timers.h"
+#include "tests/support/postgres_cluster.h"
+#include "tests/support/temp_directory.h"
+#include "tests/support/test_store.h"
+
+namespace cairn::store::postgres {
+namespace {
+
+using cairn::testing::PostgresCluster;
+
+class PostgresTest : public ::testing::Test {
+ protected:
+  // On the embedded engine each test is a process of its own, and none of these is about it.
+  void SetUp() override {
+    if (cairn::testing::OnRocks()) GTEST_SKIP() << "runs with CAIRN_TEST_ENGINE=postgres";
+    options_ = cairn::testing::PostgresOptionsFor(directory_.path());
+  }
+
+  std::unique_ptr<Store> MustOpen() {
+    auto store = Open(options_, clock_, Log::Silent());
+    CAIRN_CHECK(store.ok(), "{}", store.error().message);
+    return *std::move(store);
+  }
+  Error Refusal() {
+    auto store = Open(options_, clock_, Log::Silent());
+    EXPECT_FALSE(store.ok());
+    return store.ok() ? Error{} : store.error();
+  }
+  static PostgresCluster& cluster() { return PostgresCluster::Shared(); }
+  std::string Table(std::string_view name) const { return Qualified(options_.schema, name); }
+
+  static Result<Commit> Put(Store& store, BytesView key, BytesView value) {
+    return store.Run(Scopes().Add(Space::kData, key), [&](Transaction& txn) -> Result<void> {
+      txn.Put({Space::kData, key}, value);
+      return {};
+    });
+  }
+  static std::optional<Bytes> Get(Store& store, BytesView key) {
+    std::optional<Bytes> value;
+    const auto read = store.RunRead({}, [&](Transaction& txn) -> Result<void> {
+      CAIRN_ASSIGN_OR_RETURN(value, txn.Get({Space::kData, key}));
+      return {};
+    });
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    return value;
+  }
+  // Appends to a list, so that a body that ran twice and was kept twice would show.
+  static Result<Commit> Append(Store& store, BytesView key, char item) {
+    return store.Run(Scopes().Add(Space::kData, key), [&](Transaction& txn) -> Result<void> {
+      CAIRN_ASSIGN_OR_RETURN(const auto list, txn.Get({Space::kData, key}));
+      txn.Put({Space::kData, key}, list.value_or("") + item);
+      return {};
+    });
+  }
+
+  // Waits until a session of the schema waits as `condition` says, and ends it.
+  void TerminateWaiting(const std::string& condition) const {
+    const std::string found =
+        "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + condition;
+    while (cluster().Count(found) == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    cluster().Execute("SELECT pg_terminate_backend(pid) FROM (" + found + ") AS waiting");
+  }
+
+  cairn::testing::TempDirectory directory_;
+  ManualClock clock_;
+  Options options_;
+};
+
+TEST_F(PostgresTest, WrongUrlsAreRefusedByName) {
+  options_.url = "mysql://localhost/cairn";
+  EXPECT_EQ(Refusal().code, ErrorCode::kInvalid);
+  options_.url = "postgres://nobody@127.0.0.1:1/cairn";
+  EXPECT_EQ(Refusal().code, ErrorCode::kUnavailable);
+  options_.url = "postgres://localhost/cairn?colour=blue";
+  EXPECT_NE(Refusal().message.find("colour"), std::string::npos);
+}
+
+TEST_F(PostgresTest, WrongPasswordIsUnauthorizedAndTheRightOneServes) {
+  options_.url = cluster().TcpUrl("cairn", "wrong");
+  EXPECT_EQ(Refusal().code, ErrorCode::kUnauthorized);
+  options_.url = cluster().TcpUrl("cairn", PostgresCluster::kPassword);
+  const auto store = MustOpen();
+  ASSERT_TRUE(Put(*store, "k", "v").ok());
+  EXPECT_EQ(Get(*store, "k"), "v");
+}
+
+TEST_F(PostgresTest, MissingRightsAreForbidden) {
+  cluster().Execute("DROP ROLE IF EXISTS weak");
+  cluster().Execute("CREATE ROLE weak LOGIN PASSWORD 'weak'");
+  options_.url = cluster().TcpUrl("weak", "weak");
+  const Error refusal = Refusal();
+  EXPECT_EQ(refusal.code, ErrorCode::kForbidden);
+  EXPECT_NE(refusal.message.find("permission denied"), std::string::npos) << refusal.message;
+}
+
+TEST_F(PostgresTest, MissingDatabaseIsNamed) {
+  options_.url = cluster().url();
+  options_.url.replace(options_.url.find("/postgres?"), 10, "/nowhere?");
+  EXPECT_EQ(Refusal().code, ErrorCode::kNotFound);
+  EXPECT_NE(Refusal().message.find("nowhere"), std::string::npos);
+}
+
+TEST_F(PostgresTest, OtherVersionsAndForeignSchemasAreRefusedByName) {
+  MustOpen();
+  cluster().Execute("UPDATE " + Table("meta") + " SET value = '99' WHERE name = 'version'");
+  EXPECT_NE(Refusal().message.find("version 99"), std::string::npos) << Refusal().message;
+  cluster().Execute("DELETE FROM " + Table("meta"));
+  EXPECT_NE(Refusal().message.find("no Cairn store"), std::string::npos) << Refusal().message;
+  options_.schema = "Quoted\"";
+  EXPECT_EQ(Refusal().code, ErrorCode::kInvalid);
+}
+
+TEST_F(PostgresTest, ManyNodesMayMakeTheSchemaAtTheSameTime) {
+  std::vector<std::thread> threads;
+  std::atomic<int> opened{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      if (Open(options_, clock_, Log::Silent()).ok()) ++opened;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(opened, 4);
+}
+
+TEST_F(PostgresTest, PasswordIsNotShown) {
+  EXPECT_EQ(PublicUrl("postgres://u:secret@host:5432/db"), "postgres://u:***@host:5432/db");
+  EXPECT_EQ(PublicUrl("postgres://u@host:5432/db"), "postgres://u@host:5432/db");
+}
+
+TEST_F(PostgresTest, ServerThatGoesAwayIsUnavailableAndItsReturnIsNoticed) {
+  const auto store = MustOpen();
+  ASSERT_TRUE(Put(*store, "before", "1").ok());
+  cluster().Kill();
+  const auto refused = Put(*store, "during", "1");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable) << refused.error().message;
+  cluster().Start();
+  EXPECT_EQ(Get(*store, "before"), "1");
+  EXPECT_EQ(Get(*store, "during"), std::nullopt);
+  EXPECT_TRUE(Put(*store, "after", "1").ok());
+}
+
+TEST_F(PostgresTest, BrokenSessionBeforeTheCommitIsReplaced) {
+  const auto store = MustOpen();
+  ASSERT_TRUE(Append(*store, "list", 'a').ok());
+  cluster().Execute(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cairn' "
+      "AND pid <> pg_backend_pid()");
+  ASSERT_TRUE(Append(*store, "list", 'b').ok());
+  EXPECT_EQ(Get(*store, "list"), "ab");
+}
+
+TEST_F(PostgresTest, StatementThatTakesTooLongFailsAndLaterOnesWork) {
+  options_.statement_timeout = std::chrono::milliseconds(200);
+  const auto store = MustOpen();
+  ASSERT_TRUE(Put(*store, "k", "1").ok());
+  auto other = Connection::Open({.url = options_.url}, nullptr);
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE((*other)->Execute("BEGIN").ok());
+  ASSERT_TRUE((*other)->Execute("LOCK TABLE " + Table("data")).ok());
+  const auto refused = Put(*store, "k", "2");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
+  EXPECT_NE(refused.error().message.find("timed out"), std::string::npos);
+  ASSERT_TRUE((*other)->Execute("ROLLBACK").ok());
+  EXPECT_TRUE(Put(*store, "k", "3").ok());
+  EXPECT_EQ(Get(*store, "k"), "3");
+}
+
+TEST_F(PostgresTest, CommitCutOffBeforeItHappenedIsRunAgainOnce) {
+  const auto store = MustOpen();
+  ASSERT_TRUE(Append(*store, "list", 'a').ok());
+  auto other = Connection::Open({.url = options_.url}, nullptr);
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE((*other)->Execute("BEGIN").ok());
+  ASSERT_TRUE((*other)->Execute("LOCK TABLE " + Table("marker")).ok());
+  std::thread writer([&] { EXPECT_TRUE(Append(*store, "list", 'b').ok()); });
+  // It waits inside the round trip that ends with the commit.
+  TerminateWaiting("wait_event_type = 'Lock' AND application_name = 'cairn'");
+  ASSERT_TRUE((*other)->Execute("ROLLBACK").ok());
+  writer.join();
+  EXPECT_EQ(Get(*store, "list"), "ab");
+}
+
+TEST_F(PostgresTest, CommitWhoseAnswerWasLostIsFoundByItsMarker) {
+  const auto store = MustOpen();
+  ASSERT_TRUE(Append(*store, "list", 'a').ok());
+  // A commit that waits for a standby that is not there has happened, but is not answered.
+  cluster().Execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  cluster().Execute("SELECT pg_reload_conf()");
+  // The server heeds a new setting a moment later, so more than one append may be answered.
+  std::atomic<bool> stop{false};
+  std::string expected = "a";
+  std::thread writer([&] {
+    while (!stop) {
+      expected += 'b';
+      EXPECT_TRUE(Append(*store, "list", 'b').ok());
+    }
+  });
+  TerminateWaiting("wait_event = 'SyncRep'");
+  stop = true;
+  cluster().Execute("ALTER SYSTEM RESET synchronous_standby_names");
+  cluster().Execute("SELECT pg_reload_conf()");
+  writer.join();
+  EXPECT_EQ(Get(*store, "list"), expected);
+}
+
+TEST_F(PostgresTest, OutcomeStaysUnknownOnlyWhenTheDatabaseCannotBeAsked) {
+  options_.resolve_timeout = std::chrono::milliseconds(300);
+  const auto store = MustOpen();
+  ASSERT_TRUE(Put(*store, "k", "1").ok());
+  auto other = Connection::Open({.url = options_.url}, nullptr);
+  ASSERT_TRUE((*other)->Execute("BEGIN").ok());
+  ASSERT_TRUE((*other)->Execute("LOCK TABLE " + Table("marker")).ok());
+  std::optional<Result<Commit>> answer;
+  std::thread writer([&] { answer = Put(*store, "k", "2"); });
+  while (cluster().Count("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                         "application_name = 'cairn'") == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  cluster().Kill();
+  writer.join();
+  ASSERT_FALSE(answer->ok());
+  EXPECT_EQ(answer->error().code, ErrorCode::kOutcomeUnknown) << answer->error().message;
+  cluster().Start();
+  EXPECT_EQ(Get(*store, "k"), "1");
+}
+
+TEST_F(PostgresTest, MarkersDoNotPileUp) {
+  const auto store = MustOpen();
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(Put(*store, "k", "v").ok());
+  EXPECT_LT(cluster().Count("SELECT id FROM " + Table("marker")), 150u);
+}
+
+TEST_F(PostgresTest, CommitOnOneNodeWakesWaitersOnAnother) {
+  const auto here = MustOpen();
+  const auto there = MustOpen();
+  const Topic topic = Topic::Of(Space::kData, "list");
+  std::mutex mutex;
+  std::condition_variable changed;
+  int woken = 0;
+  const auto waiting = there->OnWake(topic, [&] {
+    const std::lock_guard lock(mutex);
+    ++woken;
+    changed.notify_all();
+  });
+  ASSERT_TRUE(here->Run({},
+                        [&](Transaction& txn) -> Result<void> {
+                          txn.Put({Space::kData, "list"}, "x");
+                          txn.Wake(topic);
+                          return {};
+                        })
+                  .ok());
+  int seen = 0;
+  while (Get(*there, "list") != "x") {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return woken > seen; });
+    seen = woken;
+  }
+  std::unique_lock lock(mutex);
+  EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(30), [&] { return woken > 0; }));
+}
+
+TEST_F(PostgresTest, StampsOfTwoNodesGrowAlongWhatTheySee) {
+  const auto here = MustOpen();
+  const auto there = MustOpen();
+  uint64_t last = 0;
+  for (int i = 0; i < 20; ++i) {
+    Store& store = i % 2 == 0 ? *here : *there;
+    ASSERT_TRUE(store
+                    .Run(Scopes().Add(Space::kData, "k"),
+                         [&](Transaction& txn) -> Result<void> {
+                           CAIRN_RETURN_IF_ERROR(txn.Get({Space::kData, "k"}));
+                           EXPECT_GT(txn.stamp(), last);
+                           EXPECT_GT(txn.NewStamp(), txn.stamp());
+                           last = txn.NewStamp();
+                           txn.Put({Space::kData, "k"}, "v");
+                           return {};
+                         })
+                    .ok());
+  }
+}
+
+TEST_F(PostgresTest, NodesAddToOneCounterAndSeeTheSum) {
+  const auto here = MustOpen();
+  const auto there = MustOpen();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Store& store = t % 2 == 0 ? *here : *there;
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_TRUE(store
+                        .Run({},
+                             [](Transaction& txn) -> Result<void> {
+                               txn.Add({Space::kData, "count"}, 1);
+                               return {};
+                             })
+                        .ok());
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(BytesReader(*Get(*there, "count")).Big64(), 200u);
+  EXPECT_TRUE(here->Verify().ok());
+}
+
+TEST_F(PostgresTest, BackupNamesTheToolThatMakesOne) {
+  EXPECT_NE(MustOpen()->Backup("/tmp/x").error().message.find("pg_dump"), std::string::npos);
+}
+
+// --- Timers of several nodes --------------------------------------------------------------------
+
+class CountingHandler final : public TimerHandler {
+ public:
+  void AddScopes(const Timer&, Scopes&) const override {}
+  Result<void> Fire(Transaction& transaction, const Timer& timer) override {
+    transaction.Add({Space::kData, "fired"}, 1);
+    transaction.Put({Space::kData, timer.owner}, "fired");
+    return {};
+  }
+};
+
+class PostgresTimersTest : public PostgresTest {
+ protected:
+  static constexpr uint8_t kKind = 200;
+
+  void SetUp() override {
+    PostgresTest::SetUp();
+    if (IsSkipped()) return;
+    here_ = MustOpen();
+    there_ = MustOpen();
+  }
+  void SetTimers(Store& store, int count) {
+    for (int i = 0; i < count; ++i) {
+      const auto set = store.Run({}, [&](Transaction& txn) -> Result<void> {
+        txn.SetTimer(clock_.Now(), kKind, "timer" + std::to_string(i), "");
+        return {};
+      });
+      ASSERT_TRUE(set.ok());
+    }
+  }
+  uint64_t Fired() { return BytesReader(Get(*here_, "fired").value_or(Bytes(8, '\0'))).Big64(); }
+
+  std::unique_ptr<Store> here_;
+  std::unique_ptr<Store> there_;
+  CountingHandler handler_;
+};
+
+TEST_F(PostgresTimersTest, EachFiresOnceThoughAllNodesTry) {
+  SetTimers(*there_, 60);
+  const auto run = [&](Store& store) {
+    TimerService service(store, clock_, Log::Silent());
+    service.Register(kKind, handler_);
+    EXPECT_TRUE(service.RunDue().ok());
+  };
+  std::thread other([&] { run(*there_); });
+  run(*here_);
+  other.join();
+  EXPECT_EQ(Fired(), 60u);
+}
+
+TEST_F(PostgresTimersTest, HolderThatWasAwayFiresNothingAfterItsLeasePassedOn) {
+  TimerService first(*here_, clock_, Log::Silent());
+  first.Register(kKind, handler_);
+  EXPECT_EQ(*first.RunDue(), 0u);  // holds the lease from now on
+  TimerService second(*there_, clock_, Log::Silent());
+  second.Register(kKind, handler_);
+  SetTimers(*there_, 1);
+  EXPECT_EQ(*second.RunDue(), 0u) << "another node holds the lease";
+  clock_.AdvanceMillis(11'000);
+  EXPECT_EQ(*second.RunDue(), 1u);
+  SetTimers(*there_, 1);
+  EXPECT_EQ(*first.RunDue(), 0u);
+  EXPECT_EQ(*second.RunDue(), 1u);
+}
+
+TEST_F(PostgresTimersTest, LeaseOfAStoppedNodeIsFreeAtOnce) {
+  SetTimers(*here_, 1);
+  {
+    TimerService first(*here_, clock_, Log::Silent());
+    first.Register(kKind + 1, handler_);
+    EXPECT_EQ(*first.RunDue(), 0u);
+  }
+  TimerService second(*there_, clock_, Log::Silent());
+  second.Register(kKind, handler_);
+  EXPECT_EQ(*second.RunDue(), 1u);
+}
+
+}  // namespace
+}  // namespace cairn::store::postgres

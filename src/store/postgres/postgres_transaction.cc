@@ -1,0 +1,531 @@
+#include "store/postgres/postgres_transaction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "base/hash.h"
+#include "store/scan_merge.h"
+#include "store/timers.h"
+
+namespace cairn::store::postgres {
+namespace {
+
+// Rows of a scan that are fetched at a time: few at first, for visitors that stop early.
+constexpr size_t kFirstBatch = 64;
+constexpr size_t kLargestBatch = 1024;
+// Sessions add to a counter in different slots, so that they do not wait for each other.
+constexpr int kCounterSlots = 256;
+// A server has room for a few thousand locks: who wants more than this has everything instead.
+constexpr size_t kMostLocks = 256;
+// Answered markers are deleted this many at a time.
+constexpr size_t kMarkersAtOnce = 64;
+// A notification's payload is at most 8000 bytes; a topic takes 17.
+constexpr size_t kTopicsAtOnce = 400;
+// Timers due later than this are found in time by the other nodes' look at the first one.
+constexpr int64_t kAnnouncedTimerUs = 2'000'000;
+
+// Locks that stand for no scope.
+constexpr BytesView kEverything = "everything";
+constexpr BytesView kEventOrder = "event order";
+
+bool LessKey(const WriteSet::Row* a, const WriteSet::Row* b) {
+  return a->space != b->space ? a->space < b->space : a->key < b->key;
+}
+
+}  // namespace
+
+// The rows of one range, fetched in batches: each continues behind the last key of the one before.
+class BatchSource {
+ public:
+  BatchSource(PostgresTransaction& transaction, const Range& range, const ScanOptions& options)
+      : transaction_(transaction), range_(range), reverse_(options.reverse) {
+    const bool bounded = options.limit <= kLargestBatch;
+    batch_ = bounded ? std::max<size_t>(options.limit, 1) : kFirstBatch;
+  }
+
+  void Start() { Fetch(); }
+  void Step() {
+    if (++at_ < size_ || !more_) return;
+    // Copied: the row goes with its batch.
+    Bytes last(*rows_->at(size_ - 1, 0));
+    if (reverse_) {
+      range_.end = std::move(last);
+    } else {
+      last.push_back('\0');
+      range_.begin = std::move(last);
+    }
+    batch_ = std::min(batch_ * 4, kLargestBatch);
+    Fetch();
+  }
+  bool Valid() const { return at_ < size_; }
+  BytesView key() const { return *rows_->at(at_, 0); }
+  BytesView value() const {
+    if (const auto sum = sums_.find(at_); sum != sums_.end()) return sum->second;
+    return *rows_->at(at_, 1);
+  }
+  Result<void> status() const { return status_; }
+
+ private:
+  void Fetch() {
+    rows_.reset();
+    sums_.clear();
+    at_ = 0;
+    size_ = 0;
+    more_ = false;
+    status_ = TryFetch();
+    if (!status_.ok()) size_ = 0;
+  }
+
+  Result<void> TryFetch() {
+    CAIRN_RETURN_IF_ERROR(transaction_.CheckMayAsk());
+    transaction_.QueueBegin();
+    const size_t skipped = transaction_.queued_;
+    const Bytes limit = EncodeNumber(static_cast<int64_t>(batch_));
+    if (range_.end) {
+      transaction_.Queue(
+          {range_.space, reverse_ ? SpaceStatement::kBackwardFrom : SpaceStatement::kForwardTo},
+          {range_.begin, *range_.end, limit});
+    } else {
+      transaction_.Queue(
+          {range_.space, reverse_ ? SpaceStatement::kBackward : SpaceStatement::kForward},
+          {range_.begin, limit});
+    }
+    CAIRN_ASSIGN_OR_RETURN(std::vector<Rows> answers, transaction_.Ask(skipped));
+    rows_ = std::move(answers[0]);
+    size_ = rows_->size();
+    more_ = size_ == batch_;
+    for (size_t row = 0; row < size_; ++row) {
+      if (rows_->at(row, 1)) continue;
+      CAIRN_ASSIGN_OR_RETURN(sums_[row], transaction_.SumCounter(range_.space, *rows_->at(row, 0)));
+    }
+    return {};
+  }
+
+  PostgresTransaction& transaction_;
+  Range range_;  // what is left of it
+  const bool reverse_;
+  size_t batch_;
+  std::optional<Rows> rows_;
+  std::map<size_t, Bytes> sums_;  // of the rows that are counters
+  size_t at_ = 0;
+  size_t size_ = 0;
+  bool more_ = false;
+  Result<void> status_;
+};
+
+PostgresTransaction::PostgresTransaction(Node& node, Connection& connection, View view,
+                                         const Scopes& scopes, KeySet expected)
+    : node_(node),
+      connection_(connection),
+      view_(view),
+      scopes_(scopes),
+      expected_(std::move(expected)),
+      now_(node.clock.Now()) {}
+
+PostgresTransaction::~PostgresTransaction() { Abandon(); }
+
+// --- Asking -------------------------------------------------------------------------------------
+
+void PostgresTransaction::Queue(StatementId statement,
+                                std::initializer_list<BytesView> parameters) {
+  connection_.Send(statement, parameters);
+  ++queued_;
+}
+
+void PostgresTransaction::QueueLocks() {
+  const Bytes everything = EncodeNumber(node_.LockKey(Hash64(kEverything)));
+  if (scopes_.exclusive() || scopes_.hashes().size() > kMostLocks) {
+    Queue(Statement::kLockAlone, {everything});
+  } else {
+    Queue(Statement::kLockShared, {everything});
+    std::vector<int64_t> keys;
+    for (const uint64_t hash : scopes_.hashes()) keys.push_back(node_.LockKey(hash));
+    // In one order for all, so that nobody waits in a circle.
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    if (!keys.empty()) Queue(Statement::kLockScopes, {EncodeNumbers(keys)});
+  }
+  connection_.Sync();
+}
+
+void PostgresTransaction::QueueBegin() {
+  if (begun_) return;
+  begun_ = true;
+  switch (view_) {
+    case View::kWrite:
+      if (node_.advisory) QueueLocks();
+      Queue(Statement::kBeginWrite);
+      break;
+    case View::kRead:
+    case View::kReadOnce:
+      Queue(Statement::kBeginRead);
+      break;
+    case View::kSnapshot:
+      Queue(Statement::kBeginSnapshot);
+      Queue(Statement::kHoldSnapshot);
+      break;
+  }
+}
+
+Replies PostgresTransaction::Exchange() {
+  queued_ = 0;
+  return connection_.Exchange();
+}
+
+Result<void> PostgresTransaction::CheckMayAsk() {
+  if (error_) return *error_;
+  if (!over_) return {};
+  CAIRN_CHECK(view_ == View::kReadOnce);
+  needs_restart_ = true;
+  return Error{ErrorCode::kWouldBlock, "the body asks more than once"};
+}
+
+Error PostgresTransaction::Fail(const Replies& replies) {
+  error_ = *replies.error;
+  conflict_ = replies.conflict;
+  return *error_;
+}
+
+Result<std::vector<Rows>> PostgresTransaction::Ask(size_t skipped) {
+  const size_t questions = queued_ - skipped;
+  if (view_ == View::kReadOnce) {
+    Queue(Statement::kCommit);
+    over_ = true;
+  }
+  Replies replies = Exchange();
+  if (!replies.ok()) {
+    over_ = false;  // a transaction that failed stays open until it is abandoned
+    return Fail(replies);
+  }
+  std::vector<Rows> answers;
+  for (size_t i = 0; i < questions; ++i) answers.push_back(std::move(replies.rows[skipped + i]));
+  return answers;
+}
+
+Result<void> PostgresTransaction::Start() {
+  QueueBegin();
+  // The view is that of the first question.
+  const size_t skipped = queued_;
+  Queue({Space::kSystem, SpaceStatement::kGet}, {BytesView()});
+  CAIRN_RETURN_IF_ERROR(Ask(skipped));
+  return {};
+}
+
+// --- Reading ------------------------------------------------------------------------------------
+
+Result<void> PostgresTransaction::Load(const std::vector<OwnedKey>& keys) {
+  std::array<std::vector<Bytes>, kAllSpaces.size()> wanted;
+  const auto want = [&](const OwnedKey& key) {
+    if (values_.contains(key)) return;
+    values_[key] = std::nullopt;
+    wanted[static_cast<size_t>(key.first)].push_back(key.second);
+  };
+  for (const OwnedKey& key : keys) want(key);
+  if (std::ranges::all_of(wanted, &std::vector<Bytes>::empty)) return {};
+  CAIRN_RETURN_IF_ERROR(CheckMayAsk());
+
+  const bool first = !begun_;
+  QueueBegin();
+  const size_t skipped = queued_;
+  if (first) {
+    for (const OwnedKey& key : expected_) want(key);
+  }
+  for (const Space space : kAllSpaces) {
+    const auto& list = wanted[static_cast<size_t>(space)];
+    if (!list.empty()) Queue({space, SpaceStatement::kGetMany}, {EncodeKeys(list)});
+  }
+  // A body that writes most likely wants a stamp: it comes in the same round trip.
+  const bool stamps = first && view_ == View::kWrite;
+  if (stamps) Queue(Statement::kNextStamps);
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<Rows> answers, Ask(skipped));
+
+  std::vector<OwnedKey> counters;
+  size_t answer = 0;
+  for (const Space space : kAllSpaces) {
+    if (wanted[static_cast<size_t>(space)].empty()) continue;
+    const Rows& rows = answers[answer++];
+    for (size_t row = 0; row < rows.size(); ++row) {
+      OwnedKey key{space, Bytes(*rows.at(row, 0))};
+      if (const auto value = rows.at(row, 1)) {
+        values_[key] = Bytes(*value);
+      } else {
+        counters.push_back(std::move(key));
+      }
+    }
+  }
+  if (stamps) {
+    next_stamp_ = static_cast<uint64_t>(answers.back().number(0, 0));
+    stamps_left_ = kStampsAtOnce;
+  }
+  for (const OwnedKey& key : counters) {
+    CAIRN_ASSIGN_OR_RETURN(values_[key], SumCounter(key.first, key.second));
+  }
+  return {};
+}
+
+Result<Bytes> PostgresTransaction::SumCounter(Space space, BytesView key) {
+  CAIRN_RETURN_IF_ERROR(CheckMayAsk());
+  Queue({space, SpaceStatement::kSumCounter}, {key});
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<Rows> answers, Ask(0));
+  return EncodeNumber(answers[0].number(0, 0));
+}
+
+Result<std::vector<std::optional<Bytes>>> PostgresTransaction::GetMany(std::span<const Key> keys) {
+  std::vector<OwnedKey> unknown;
+  for (const Key& key : keys) {
+    BytesView written;
+    if (writes_.Find(key, &written) == WriteSet::State::kUnknown) {
+      unknown.emplace_back(key.space, key.bytes);
+    }
+  }
+  keys_read_.insert(unknown.begin(), unknown.end());
+  CAIRN_RETURN_IF_ERROR(Load(unknown));
+
+  std::vector<std::optional<Bytes>> values;
+  values.reserve(keys.size());
+  for (const Key& key : keys) {
+    BytesView written;
+    const WriteSet::State state = writes_.Find(key, &written);
+    if (state == WriteSet::State::kPut) {
+      values.emplace_back(written);
+    } else if (state == WriteSet::State::kDeleted) {
+      values.emplace_back();
+    } else {
+      values.push_back(values_[{key.space, Bytes(key.bytes)}]);
+      if (const int64_t delta = writes_.CounterDelta(key); delta != 0) {
+        const auto stored =
+            values.back() ? static_cast<int64_t>(BytesReader(*values.back()).Big64()) : 0;
+        values.back() = EncodeNumber(stored + delta);
+      }
+    }
+  }
+  return values;
+}
+
+Result<std::optional<Bytes>> PostgresTransaction::Get(Key key) {
+  CAIRN_ASSIGN_OR_RETURN(auto values, GetMany(std::span(&key, 1)));
+  return std::move(values[0]);
+}
+
+Result<void> PostgresTransaction::Scan(const Range& range, const ScanOptions& options,
+                                       RowVisitor visit) {
+  if (range.empty() || options.limit == 0) return {};
+  BatchSource source(*this, range, options);
+  return ScanMerged(source, &writes_, range, options, visit);
+}
+
+// --- Writing ------------------------------------------------------------------------------------
+
+void PostgresTransaction::Put(Key key, BytesView value) {
+  CheckWritable();
+  writes_.Put(key, value);
+}
+
+void PostgresTransaction::Delete(Key key) {
+  CheckWritable();
+  writes_.Delete(key);
+}
+
+void PostgresTransaction::DeleteRange(const Range& range) {
+  CheckWritable();
+  writes_.DeleteRange(range);
+}
+
+void PostgresTransaction::Add(Key counter, int64_t delta) {
+  CheckWritable();
+  writes_.Add(counter, delta);
+}
+
+void PostgresTransaction::AppendEvent(Key prefix, BytesView value) {
+  CheckWritable();
+  writes_.AppendEvent(prefix, value);
+}
+
+void PostgresTransaction::Wake(Topic topic) {
+  CheckWritable();
+  writes_.Wake(topic);
+}
+
+void PostgresTransaction::AfterCommit(std::function<void(Commit)> function) {
+  writes_.AfterCommit(std::move(function));
+}
+
+void PostgresTransaction::SetTimer(Timestamp due, uint8_t kind, BytesView owner,
+                                   BytesView payload) {
+  Put({Space::kTimers, EncodeTimerKey(due, kind, owner)}, payload);
+  writes_.NoteTimer(due.us);
+}
+
+void PostgresTransaction::CancelTimer(Timestamp due, uint8_t kind, BytesView owner) {
+  Delete({Space::kTimers, EncodeTimerKey(due, kind, owner)});
+}
+
+uint64_t PostgresTransaction::stamp() {
+  if (!stamp_) stamp_ = NewStamp();
+  return *stamp_;
+}
+
+uint64_t PostgresTransaction::NewStamp() {
+  // A failure is remembered, so the body's work comes to nothing whatever it makes of the 0.
+  if (stamps_left_ == 0 && !FetchStamps().ok()) return 0;
+  --stamps_left_;
+  return next_stamp_++;
+}
+
+Result<void> PostgresTransaction::FetchStamps() {
+  CAIRN_RETURN_IF_ERROR(CheckMayAsk());
+  QueueBegin();
+  const size_t skipped = queued_;
+  Queue(Statement::kNextStamps);
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<Rows> answers, Ask(skipped));
+  next_stamp_ = static_cast<uint64_t>(answers[0].number(0, 0));
+  stamps_left_ = kStampsAtOnce;
+  return {};
+}
+
+// --- Ending -------------------------------------------------------------------------------------
+
+PostgresTransaction::Ending PostgresTransaction::Finish(bool body_succeeded) {
+  if (error_) {
+    if (connection_.lost()) return Ending::kLost;
+    Abandon();
+    return conflict_ ? Ending::kConflict : Ending::kFailed;
+  }
+  const bool tells = !writes_.wakes().empty() && !node_.channel.empty();
+  if (!body_succeeded || (writes_.empty() && !tells)) return EndWithoutWrites();
+  return EndWithWrites();
+}
+
+void PostgresTransaction::QueueRelease() {
+  connection_.Sync();
+  if (view_ == View::kWrite && node_.advisory) Queue(Statement::kUnlockAll);
+}
+
+PostgresTransaction::Ending PostgresTransaction::EndWithoutWrites() {
+  if (!begun_ || over_) return Ending::kNothingToCommit;
+  over_ = true;
+  Queue(Statement::kCommit);
+  QueueRelease();
+  const Replies replies = Exchange();
+  if (!replies.rows.empty() && replies.rows[0].tag() == "COMMIT") return Ending::kNothingToCommit;
+  error_ = replies.error.value_or(Error{ErrorCode::kInternal, "PostgreSQL did not commit"});
+  if (connection_.lost()) return Ending::kLost;
+  return replies.conflict ? Ending::kConflict : Ending::kFailed;
+}
+
+PostgresTransaction::Ending PostgresTransaction::EndWithWrites() {
+  QueueBegin();
+  QueueWrites();
+  QueueCounters();
+  QueueNotifications();
+  marker_.clear();
+  AppendBig64(marker_, node_.id);
+  AppendBig64(marker_, node_.next_marker.fetch_add(1));
+  Queue(Statement::kAddMarker, {marker_});
+  // Last, since others wait from here on: nothing after it waits for anyone.
+  QueueEvents();
+  const size_t commit_at = queued_;
+  Queue(Statement::kCommit);
+  QueueRelease();
+  const bool forgets = connection_.answered_markers.size() >= kMarkersAtOnce;
+  if (forgets) Queue(Statement::kForgetMarkers, {EncodeKeys(connection_.answered_markers)});
+
+  const Replies replies = Exchange();
+  if (replies.rows.size() > commit_at && replies.rows[commit_at].tag() == "COMMIT") {
+    over_ = true;
+    if (forgets) connection_.answered_markers.clear();
+    connection_.answered_markers.push_back(marker_);
+    return Ending::kCommitted;
+  }
+  error_ = replies.error.value_or(Error{ErrorCode::kInternal, "PostgreSQL did not commit"});
+  if (connection_.lost()) return Ending::kUnknown;
+  Abandon();
+  return replies.conflict ? Ending::kConflict : Ending::kFailed;
+}
+
+void PostgresTransaction::QueueWrites() {
+  for (const Range& range : writes_.ranges()) {
+    if (range.end) {
+      Queue({range.space, SpaceStatement::kDeleteRange}, {range.begin, *range.end});
+    } else {
+      Queue({range.space, SpaceStatement::kDeleteFrom}, {range.begin});
+    }
+  }
+  // In one order for all: transactions that change the same rows then wait, and do not deadlock.
+  std::vector<const WriteSet::Row*> rows;
+  rows.reserve(writes_.rows().size());
+  for (const WriteSet::Row& row : writes_.rows()) {
+    if (row.state != WriteSet::State::kUnknown) rows.push_back(&row);
+  }
+  std::sort(rows.begin(), rows.end(), LessKey);
+  for (const WriteSet::Row* row : rows) {
+    if (row->state == WriteSet::State::kPut) {
+      Queue({row->space, SpaceStatement::kPut}, {row->key, row->value});
+    } else {
+      Queue({row->space, SpaceStatement::kDelete}, {row->key});
+    }
+  }
+}
+
+void PostgresTransaction::QueueCounters() {
+  std::vector<const WriteSet::Counter*> counters;
+  for (const WriteSet::Counter& counter : writes_.counters()) {
+    if (counter.delta != 0) counters.push_back(&counter);
+  }
+  std::sort(counters.begin(), counters.end(), [](const auto* a, const auto* b) {
+    return std::tie(a->space, a->key) < std::tie(b->space, b->key);
+  });
+  const Bytes slot = EncodeNumber(connection_.server_process() % kCounterSlots);
+  for (const WriteSet::Counter* counter : counters) {
+    bool marked = false;
+    {
+      const std::lock_guard lock(node_.counter_mutex);
+      marked = node_.marked_counters.contains({counter->space, counter->key});
+    }
+    if (!marked) Queue({counter->space, SpaceStatement::kMarkCounter}, {counter->key});
+    Queue({counter->space, SpaceStatement::kAddToCounter},
+          {counter->key, slot, EncodeNumber(counter->delta)});
+  }
+}
+
+void PostgresTransaction::QueueEvents() {
+  if (writes_.events().empty()) return;
+  if (node_.advisory) {
+    Queue(Statement::kLockEvents, {EncodeNumber(node_.LockKey(Hash64(kEventOrder)))});
+  } else {
+    Queue(Statement::kTakeEventTurn);
+  }
+  for (const WriteSet::Event& event : writes_.events()) {
+    Queue({event.space, SpaceStatement::kAppendEvent}, {event.prefix, event.value});
+  }
+}
+
+void PostgresTransaction::QueueNotifications() {
+  if (node_.channel.empty()) return;
+  const auto notify = [this](const std::string& news) {
+    Queue(Statement::kNotify, {node_.channel, fmt::format("{:016x}:{}", node_.id, news)});
+  };
+  std::string topics;
+  size_t count = 0;
+  for (const Topic& topic : writes_.wakes()) {
+    topics += fmt::format("{:016x},", topic.id);
+    if (++count % kTopicsAtOnce == 0) notify(std::exchange(topics, {}));
+  }
+  if (!topics.empty()) notify(topics);
+  const int64_t due_us = writes_.earliest_timer_us();
+  if (due_us < now_.us + kAnnouncedTimerUs) notify(fmt::format("t{}", due_us));
+}
+
+void PostgresTransaction::Abandon() {
+  if (!begun_ || over_ || connection_.lost()) return;
+  over_ = true;
+  Queue(Statement::kRollback);
+  QueueRelease();
+  // A session on which this fails is not idle, or lost, and is closed.
+  Exchange();
+}
+
+}  // namespace cairn::store::postgres
