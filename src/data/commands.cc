@@ -6,6 +6,7 @@ namespace cairn::data {
 
 void AddDataCommands(doors::Instance& instance) {
   instance.set_version_reader(ReadVersion);
+  instance.set_key_encoder(AppendRecordKey);
   AddStringCommands(instance);
   AddBitCommands(instance);
   AddHyperLogLogCommands(instance);

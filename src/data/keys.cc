@@ -21,10 +21,14 @@ bool IsValueType(uint8_t type) {
 Bytes EncodeRecordKey(RecordKey key) {
   Bytes bytes;
   bytes.reserve(2 + key.user_key.size());
-  bytes.push_back(kRecord);
-  bytes += static_cast<char>(key.db);
-  bytes += key.user_key;
+  AppendRecordKey(key.db, key.user_key, bytes);
   return bytes;
+}
+
+void AppendRecordKey(uint8_t db, BytesView user_key, Bytes& bytes) {
+  bytes.push_back(kRecord);
+  bytes += static_cast<char>(db);
+  bytes += user_key;
 }
 
 std::optional<RecordKey> DecodeRecordKey(BytesView bytes) {

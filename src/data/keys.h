@@ -55,6 +55,7 @@ struct RecordKey {
   friend auto operator<=>(const RecordKey&, const RecordKey&) = default;
 };
 Bytes EncodeRecordKey(RecordKey key);
+void AppendRecordKey(uint8_t db, BytesView user_key, Bytes& bytes);
 std::optional<RecordKey> DecodeRecordKey(BytesView bytes);
 // The records of a database whose keys start with `prefix`.
 store::Range RecordRange(uint8_t db, BytesView prefix = {});

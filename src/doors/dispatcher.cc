@@ -18,6 +18,9 @@ namespace {
 // A ticket that is never released: what waits for it leaves as an error.
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
+// Longer keys are not worth looking at before their request is executed.
+constexpr size_t kMaxExpectedKeyBytes = 128;
+
 // One command that has to wait.
 class CommandWork final : public Work {
  public:
@@ -317,6 +320,23 @@ void Dispatcher::RunOnConnection(Session& session, const Command& command, Args 
                             args,    net::RespWriter(session.connection().out(), session.protocol)};
   command.connection(context);
   Count(session, command, args, clock_.MonotonicNs() - begin_ns, context.failed);
+}
+
+// The first argument of nearly every request is its key; where it is not, nothing is lost.
+void Dispatcher::Expect(net::RespConnection& connection, std::span<const Args> requests) {
+  const Instance::KeyEncoder encode = instance_.key_encoder();
+  if (encode == nullptr) return;
+  const uint8_t db = SessionOf(connection).db;
+  expected_bytes_.resize(std::max(expected_bytes_.size(), requests.size()));
+  expected_.clear();
+  for (const Args args : requests) {
+    if (args.size() < 2 || args[1].size() > kMaxExpectedKeyBytes) continue;
+    Bytes& stored = expected_bytes_[expected_.size()];
+    stored.clear();
+    encode(db, args[1], stored);
+    expected_.push_back({store::Space::kData, stored});
+  }
+  group_->Expect(expected_);
 }
 
 // The path of nearly every request: nothing here takes memory.

@@ -47,6 +47,7 @@ class Dispatcher final : public net::RespHandler {
 
   std::unique_ptr<net::RespSession> Open(net::RespConnection& connection) override;
   void Execute(net::RespConnection& connection, Args args) override;
+  void Expect(net::RespConnection& connection, std::span<const Args> requests) override;
   void TurnEnd(std::span<net::RespConnection* const> served) override;
 
   Instance& instance() { return instance_; }
@@ -142,6 +143,8 @@ class Dispatcher final : public net::RespHandler {
   // Kept between commands for their memory.
   store::Scopes scopes_;
   Bytes scratch_;
+  std::vector<Bytes> expected_bytes_;
+  std::vector<store::Key> expected_;
 
   PubSub::Audience& audience_;
   std::vector<uint64_t> monitors_;  // connections; some may be gone

@@ -118,6 +118,11 @@ class Instance {
   const VersionReader& version_reader() const { return version_reader_; }
   void set_version_reader(VersionReader reader) { version_reader_ = std::move(reader); }
 
+  // The stored key behind a client's key, appended to `stored`; null: not known. Set likewise.
+  using KeyEncoder = void (*)(uint8_t db, BytesView key, Bytes& stored);
+  KeyEncoder key_encoder() const { return key_encoder_; }
+  void set_key_encoder(KeyEncoder encoder) { key_encoder_ = encoder; }
+
   // What SHUTDOWN asks for; null: it is refused. Called on a loop's thread, must not wait.
   void set_shutdown(std::function<void()> shutdown) { shutdown_ = std::move(shutdown); }
   const std::function<void()>& shutdown() const { return shutdown_; }
@@ -151,6 +156,7 @@ class Instance {
   Busy busy_;
   net::RespServer* server_ = nullptr;
   VersionReader version_reader_;
+  KeyEncoder key_encoder_ = nullptr;
   std::function<void()> shutdown_;
 
   mutable std::mutex password_mutex_;

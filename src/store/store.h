@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +50,10 @@ class Group {
   // Store::Run from a thread that may wait. If scopes are held elsewhere it may first commit what
   // the group has done so far; the next Finish() covers that.
   virtual Result<Dependency> Run(const Scopes& scopes, Access access, Body body) = 0;
+
+  // Bodies that read these keys come next: a chance to fetch from memory what is known about them,
+  // all at once instead of one after the other. Changes nothing.
+  virtual void Expect(std::span<const Key> /*keys*/) {}
 
   // Commits what ran since the last call. With nothing written it returns the newest commit those
   // bodies could see. An error means that the store has stopped writing and that none of the bodies

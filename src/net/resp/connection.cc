@@ -15,7 +15,9 @@ namespace {
 using IoStatus = IoResult::Status;
 
 // After so many requests of one connection the others get their turn.
-constexpr int kRequestsPerVisit = 1024;
+constexpr size_t kRequestsPerVisit = 1024;
+// How many requests the handler sees before it executes the first of them.
+constexpr size_t kRequestsAhead = 16;
 // How much input a connection may keep that cannot execute it yet.
 constexpr size_t kPausedInputBytes = 64 * 1024;
 // A request with more arguments than this makes its parser give its memory back.
@@ -204,41 +206,74 @@ void SocketConnection::KeepInput(std::string_view rest) {
 std::string_view SocketConnection::ExecuteAll(std::string_view input) {
   shard_.MarkDirty(*this);
   backlog_ = false;
-  for (int i = 0; i < kRequestsPerVisit; ++i) {
+  RequestBatch& batch = shard_.batch();
+  for (size_t executed = 0; executed < kRequestsPerVisit; executed += batch.size()) {
     if (!CanExecute()) {
       backlog_ = true;
       return input;
     }
-    switch (parser_.Parse(input)) {
-      case RespParser::Status::kRequest: {
-        const auto args = parser_.args();
-        if (!args.empty()) {
-          ++requests_;
-          shard_.counters().requests.Add(1);
-          shard_.MarkServed(*this);
-          shard_.handler().Execute(*this, args);
-          if (args.size() > kManyArguments) parser_.ReleaseMemory();
-        }
-        input.remove_prefix(parser_.consumed());
-        break;
-      }
-      case RespParser::Status::kNeedMore:
-        if (parser_.needed() > shard_.options().limits.query_buffer_bytes) {
-          shard_.log().Warn("closing a client past the query buffer limit", {{"client", peer_}});
-          CloseNow();
-        } else if (input_ended_) {
-          CloseAfterReplies();
-        }
+    const RespParser::Status status = ParseSome(input, batch);
+    const std::span<const RespHandler::Request> requests = batch.requests();
+    if (requests.size() > 1) shard_.handler().Expect(*this, requests);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      if (i > 0 && !CanExecute()) {
+        parser_.Restart();  // it is past what is left
+        backlog_ = true;
         return input;
-      case RespParser::Status::kError:
-        shard_.counters().protocol_errors.Add(1);
-        protocol_error_ = parser_.error();
-        CloseAfterReplies();
-        return {};
+      }
+      ExecuteOne(requests[i]);
+      input.remove_prefix(batch.bytes(i));
+    }
+    if (status == RespParser::Status::kNeedMore) {
+      EndOfInput();
+      return input;
+    }
+    if (status == RespParser::Status::kError) {
+      shard_.counters().protocol_errors.Add(1);
+      protocol_error_ = parser_.error();
+      CloseAfterReplies();
+      return {};
     }
   }
   shard_.MarkRunnable(*this);
   return input;
+}
+
+// Parses what is at the front of `input`, up to kRequestsAhead requests. Only the last of them may
+// have arguments that are not part of the input, or leave the parser with much memory. Returns what
+// the parser said last.
+RespParser::Status SocketConnection::ParseSome(std::string_view input, RequestBatch& batch) {
+  batch.Clear();
+  for (;;) {
+    const bool is_array = input.starts_with('*');
+    const RespParser::Status status = parser_.Parse(input);
+    if (status != RespParser::Status::kRequest) return status;
+    batch.Add(parser_.args(), parser_.consumed());
+    input.remove_prefix(parser_.consumed());
+    // What a client may send before it has authenticated depends on the requests before.
+    const bool alone =
+        !is_array || !parser_.authenticated() || parser_.args().size() > kManyArguments;
+    if (alone || batch.size() == kRequestsAhead) return status;
+  }
+}
+
+void SocketConnection::ExecuteOne(RespHandler::Request args) {
+  if (args.empty()) return;
+  ++requests_;
+  shard_.counters().requests.Add(1);
+  shard_.MarkServed(*this);
+  shard_.handler().Execute(*this, args);
+  if (args.size() > kManyArguments) parser_.ReleaseMemory();
+}
+
+// What is left is no whole request.
+void SocketConnection::EndOfInput() {
+  if (parser_.needed() > shard_.options().limits.query_buffer_bytes) {
+    shard_.log().Warn("closing a client past the query buffer limit", {{"client", peer_}});
+    CloseNow();
+  } else if (input_ended_) {
+    CloseAfterReplies();
+  }
 }
 
 // --- The end of a turn --------------------------------------------------------------------------

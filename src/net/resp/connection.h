@@ -9,6 +9,7 @@
 #include "net/resp/input_buffer.h"
 #include "net/resp/parser.h"
 #include "net/resp/reply_buffer.h"
+#include "net/resp/request_batch.h"
 #include "net/resp/server.h"
 #include "net/transport.h"
 
@@ -73,6 +74,9 @@ class SocketConnection final : public RespConnection, public Poller::Watcher {
   const ReleaseState& ReleaseStateOfShard() const;
   void ReadAndExecute();
   std::string_view ExecuteAll(std::string_view input);
+  RespParser::Status ParseSome(std::string_view input, RequestBatch& batch);
+  void ExecuteOne(RespHandler::Request args);
+  void EndOfInput();
   void KeepInput(std::string_view rest);
   void Continue();
   bool CanExecute() const;

@@ -214,13 +214,17 @@ void RespParser::ReleaseMemory() {
   unquoted_ = {};
 }
 
-RespParser::Status RespParser::Finish(size_t consumed) {
-  consumed_ = consumed;
+void RespParser::Restart() {
   needed_ = 0;
   position_ = scanned_ = 0;
   missing_args_ = -1;
   bulk_bytes_ = -1;
   slices_.clear();
+}
+
+RespParser::Status RespParser::Finish(size_t consumed) {
+  consumed_ = consumed;
+  Restart();
   return Status::kRequest;
 }
 

@@ -49,12 +49,17 @@ class RespParser {
   // After kError: what to tell the client, without the leading "-ERR ".
   const std::string& error() const { return error_; }
 
+  // Forgets the part it has seen of a request that is not complete: the next input begins with the
+  // first byte of that request, or of one before it.
+  void Restart();
+
   // Gives back what an unusually long request made the parser allocate. Between requests only.
   void ReleaseMemory();
 
   // Whether the limits for clients that have authenticated apply, which is so from the start.
   // Counts from the next length line on.
   void set_authenticated(bool authenticated) { authenticated_ = authenticated; }
+  bool authenticated() const { return authenticated_; }
 
  private:
   struct Slice {

@@ -55,6 +55,11 @@ class RespHandler {
   // is.
   virtual void Execute(RespConnection& connection, std::span<const std::string_view> args) = 0;
 
+  // Requests for which Execute will be called next, in this order, unless one of them pauses or
+  // closes the connection: time to fetch from memory what they will need. Valid during the call.
+  using Request = std::span<const std::string_view>;
+  virtual void Expect(RespConnection& /*connection*/, std::span<const Request> /*requests*/) {}
+
   // Every connection that was ready in this turn has been served. Called if Execute was called in
   // the turn; `served` are the connections it was called for and that are still open, each once.
   virtual void TurnEnd(std::span<RespConnection* const> served) = 0;

@@ -195,6 +195,22 @@ TEST_F(PauseTest, LaterRequestsOfThatConnectionWaitInOrder) {
   for (const char* text : {"\"1\"", "\"2\"", "\"3\""}) EXPECT_EQ(Next(client), text);
 }
 
+TEST_F(PauseTest, WhatWasParsedAheadOfAPauseIsExecutedAfterIt) {
+  Start();
+  RespClient client = Connect();
+  // The handler has seen all of them when the first pauses; the last has not arrived whole.
+  Send(client, "*1\r\n$4\r\nWORK\r\n*2\r\n$4\r\nECHO\r\n$1\r\na\r\n*2\r\n$4\r\nECHO\r\n$5\r\nbc");
+  WaitUntil([&] { return log_.executed == 1; });
+  EXPECT_EQ(log_.expected, 2);
+  Answer("worked");
+  EXPECT_EQ(Next(client), "worked");
+  EXPECT_EQ(Next(client), "\"a\"");
+  Send(client, "def\r\n*2\r\n$4\r\nECHO\r\n$1\r\ng\r\n");
+  EXPECT_EQ(Next(client), "\"bcdef\"");
+  EXPECT_EQ(Next(client), "\"g\"");
+  EXPECT_EQ(log_.executed, 4);
+}
+
 TEST_F(PauseTest, MuchInputWaitsWithoutFillingMemory) {
   Start();
   RespClient client = Connect();

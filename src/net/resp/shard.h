@@ -92,6 +92,7 @@ class RespShard {
   RespCounters& counters() { return counters_; }
   const ReleaseState& release_state() const { return release_; }
   std::span<char> scratch() { return scratch_; }
+  RequestBatch& batch() { return batch_; }
   uint64_t now_ns() const { return now_ns_; }  // when the turn began
   bool draining() const { return draining_; }
   void MarkServed(SocketConnection& connection);
@@ -119,6 +120,7 @@ class RespShard {
   RespCounters counters_;
   ReleaseState release_;
   std::vector<char> scratch_;
+  RequestBatch batch_;
   uint64_t now_ns_ = 0;
   bool in_turn_ = false;
   bool turn_scheduled_ = false;

@@ -25,6 +25,7 @@ namespace cairn::net::testing {
 struct ToyLog {
   std::atomic<int> open_sessions = 0;
   std::atomic<int> executed = 0;
+  std::atomic<int> expected = 0;  // requests announced before they were executed
   std::atomic<int> turns = 0;
   std::atomic<size_t> largest_turn = 0;   // connections served
   std::atomic<uint64_t> last_paused = 0;  // connection id
@@ -77,6 +78,10 @@ class ToyHandler final : public RespHandler {
     } else {
       writer.Error("ERR unknown command");
     }
+  }
+
+  void Expect(RespConnection& /*connection*/, std::span<const Request> requests) override {
+    log_.expected += static_cast<int>(requests.size());
   }
 
   void TurnEnd(std::span<RespConnection* const> served) override {

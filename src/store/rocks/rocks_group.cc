@@ -16,9 +16,10 @@ bool CoversEverything(const Scopes& scopes) { return scopes.exclusive(); }
 
 }  // namespace
 
-RocksGroup::RocksGroup(Engine& engine, Sequencer& sequencer, Waiting waiting)
+RocksGroup::RocksGroup(Engine& engine, Sequencer& sequencer, Syncer& syncer, Waiting waiting)
     : engine_(engine),
       sequencer_(sequencer),
+      syncer_(syncer),
       waiting_(waiting),
       transaction_(engine, writes_, waiting) {}
 
@@ -122,6 +123,8 @@ Result<Dependency> RocksGroup::Run(const Scopes& scopes, Access access, Body bod
   return DependencyOf(scopes, wrote, shares_held);
 }
 
+void RocksGroup::Expect(std::span<const Key> keys) { engine_.cache.Expect(keys); }
+
 Result<Commit> RocksGroup::Submit() {
   if (writes_.empty()) {
     ReleaseFrom(0);
@@ -134,6 +137,7 @@ Result<Commit> RocksGroup::Submit() {
   Result<Commit> commit = sequencer_.Submit(writes_, held_, this);
   held_.clear();
   if (commit.ok()) {
+    waiting_ == Waiting::kAllowed ? syncer_.Request(*commit) : syncer_.SyncOrRequest(*commit);
     engine_.wakeups.Wake(writes_.wakes());
     if (writes_.earliest_timer_us() != WriteSet::kNoTimer) {
       const std::lock_guard lock(engine_.timer_mutex);

@@ -5,8 +5,9 @@
 #include "store/rocks/engine.h"
 #include "store/rocks/rocks_transaction.h"
 #include "store/rocks/sequencer.h"
-#include "store/write_set.h"
+#include "store/rocks/syncer.h"
 #include "store/store.h"
+#include "store/write_set.h"
 
 namespace cairn::store::rocks {
 
@@ -14,10 +15,11 @@ namespace cairn::store::rocks {
 // stripes and disk instead of failing, which is what Store::Run needs.
 class RocksGroup final : public Group {
  public:
-  RocksGroup(Engine& engine, Sequencer& sequencer, Waiting waiting);
+  RocksGroup(Engine& engine, Sequencer& sequencer, Syncer& syncer, Waiting waiting);
   ~RocksGroup() override;  // gives up what was not finished
 
   Result<Dependency> Run(const Scopes& scopes, Access access, Body body) override;
+  void Expect(std::span<const Key> keys) override;
   Result<Commit> Finish() override;
 
  private:
@@ -31,6 +33,7 @@ class RocksGroup final : public Group {
 
   Engine& engine_;
   Sequencer& sequencer_;
+  Syncer& syncer_;
   const Waiting waiting_;
   WriteSet writes_;
   RocksTransaction transaction_;

@@ -101,7 +101,7 @@ RocksStore::RocksStore(const Options& options, const Clock& clock, const Log& lo
     : version_(options.version),
       engine_(clock, log, options.memory.value_cache_bytes),
       syncer_(engine_, options.durability, options.sync_interval),
-      sequencer_(engine_, [this](Commit commit) { syncer_.Committed(commit); }) {}
+      sequencer_(engine_, [this](Commit commit) { syncer_.Written(commit); }) {}
 
 Result<std::unique_ptr<RocksStore>> RocksStore::Open(const Options& options, const Clock& clock,
                                                      const Log& log) {
@@ -191,21 +191,21 @@ RocksStore::~RocksStore() {
 }
 
 Result<Commit> RocksStore::Run(const Scopes& scopes, Body body) {
-  RocksGroup group(engine_, sequencer_, Waiting::kAllowed);
+  RocksGroup group(engine_, sequencer_, syncer_, Waiting::kAllowed);
   CAIRN_ASSIGN_OR_RETURN(const Dependency dependency, group.Run(scopes, Access::kWrite, body));
   CAIRN_ASSIGN_OR_RETURN(const Commit commit, group.Finish());
   return dependency.on_group ? commit : dependency.commit;
 }
 
 Result<Commit> RocksStore::RunRead(const Scopes& scopes, Body body) {
-  RocksGroup group(engine_, sequencer_, Waiting::kAllowed);
+  RocksGroup group(engine_, sequencer_, syncer_, Waiting::kAllowed);
   CAIRN_ASSIGN_OR_RETURN(const Dependency dependency, group.Run(scopes, Access::kRead, body));
   CAIRN_RETURN_IF_ERROR(group.Finish());  // writes nothing, but calls what is to follow the body
   return dependency.commit;
 }
 
 std::unique_ptr<Group> RocksStore::NewGroup() {
-  return std::make_unique<RocksGroup>(engine_, sequencer_, Waiting::kNotAllowed);
+  return std::make_unique<RocksGroup>(engine_, sequencer_, syncer_, Waiting::kNotAllowed);
 }
 
 Result<std::unique_ptr<Snapshot>> RocksStore::Read() {

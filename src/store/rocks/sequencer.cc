@@ -165,12 +165,14 @@ void Sequencer::UpdateCache(std::span<Entry* const> entries) {
       engine_.cache.EraseRange(static_cast<uint8_t>(range.space), range.begin,
                                range.end ? BytesView(*range.end) : BytesView());
     }
+    written_.clear();
     for (const WriteSet::Row& row : entry->writes->rows()) {
       if (row.state == WriteSet::State::kUnknown) continue;
       const bool put = row.state == WriteSet::State::kPut;
-      engine_.cache.Commit(static_cast<uint8_t>(row.space), row.key,
-                           put ? std::optional(row.value) : std::nullopt);
+      written_.push_back({static_cast<uint8_t>(row.space), row.key,
+                          put ? std::optional(row.value) : std::nullopt});
     }
+    engine_.cache.Commit(written_);
   }
   for (const OwnRow& row : own_rows_) {
     engine_.cache.Commit(static_cast<uint8_t>(row.space), row.key, BytesView(row.value));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/rocks/engine.h"
+#include "store/rocks/value_cache.h"
 #include "store/write_set.h"
 
 namespace cairn::store::rocks {
@@ -72,7 +73,8 @@ class Sequencer {
   ::rocksdb::WriteBatch batch_;
   std::unordered_map<CounterKey, int64_t, CounterKeyHash> counters_;
   std::vector<std::pair<CounterKey, int64_t>> new_counters_;  // of the batch being written
-  std::vector<OwnRow> own_rows_;  // rows of the batch that no write set holds
+  std::vector<OwnRow> own_rows_;              // rows of the batch that no write set holds
+  std::vector<ValueCache::Written> written_;  // by UpdateCache, kept for its memory
 };
 
 }  // namespace cairn::store::rocks

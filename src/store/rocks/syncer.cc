@@ -25,20 +25,36 @@ void Syncer::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Syncer::Committed(Commit commit) {
+void Syncer::Written(Commit commit) {
   uint64_t known = written_.load(std::memory_order_relaxed);
   while (known < commit.number && !written_.compare_exchange_weak(known, commit.number)) {
   }
-  // idle_ is set before the thread looks at written_ for the last time, so either it sees this
-  // commit or we see it idle.
-  if (durability_ == Durability::kSync && idle_.load()) {
-    const std::lock_guard lock(mutex_);
-    wake_.notify_one();
-  } else if (engine_.failure.happened()) {
+  if (engine_.failure.happened()) {
     const std::lock_guard lock(mutex_);
     wake_.notify_one();
     advanced_.notify_all();
   }
+}
+
+void Syncer::Request(Commit commit) {
+  if (IsDurable(commit)) return;
+  // idle_ is set before the thread looks at written_ for the last time, so either it sees this
+  // commit or we see it idle.
+  if (idle_.load()) {
+    const std::lock_guard lock(mutex_);
+    wake_.notify_one();
+  }
+}
+
+void Syncer::SyncOrRequest(Commit commit) {
+  if (IsDurable(commit)) return;
+  std::unique_lock syncing(sync_mutex_, std::try_to_lock);
+  if (!syncing || usual_sync_ns_ > kQuickSyncNs) {
+    return Request(commit);
+  }
+  SyncOnce();
+  const std::lock_guard lock(mutex_);
+  advanced_.notify_all();
 }
 
 bool Syncer::IsDurable(Commit commit) const {
@@ -83,31 +99,41 @@ void Syncer::ThreadMain() {
     }
     idle_ = false;
     lock.unlock();
-    SyncOnce();
+    {
+      const std::lock_guard syncing(sync_mutex_);
+      SyncOnce();
+    }
     lock.lock();
     advanced_.notify_all();
   }
   lock.unlock();
-  SyncOnce();  // what was committed while the last sync ran
+  {
+    const std::lock_guard syncing(sync_mutex_);
+    SyncOnce();  // what was committed while the last sync ran
+  }
   lock.lock();
   advanced_.notify_all();
 }
 
-void Syncer::SyncOnce() {
+void Syncer::SyncLog() {
   const Commit target{engine_.visible_commit.load()};
-  if (!engine_.failure.happened() && durability_ != Durability::kOs && target > durable()) {
-    const ::rocksdb::Status status = engine_.db->SyncWAL();
-    if (status.ok()) {
-      syncs_.fetch_add(1, std::memory_order_relaxed);
-      {
-        const std::lock_guard lock(mutex_);
-        engine_.durable_commit.store(target.number, std::memory_order_release);
-      }
-      Notify(target);
-    } else {
-      engine_.failure.Set(ToError(status, "sync the log"));
-    }
+  if (target <= durable()) return;
+  const uint64_t begin_ns = engine_.clock.MonotonicNs();
+  const ::rocksdb::Status status = engine_.db->SyncWAL();
+  if (!status.ok()) return engine_.failure.Set(ToError(status, "sync the log"));
+  const uint64_t took_ns = engine_.clock.MonotonicNs() - begin_ns;
+  const bool known = usual_sync_ns_ != std::numeric_limits<uint64_t>::max();
+  usual_sync_ns_ = known ? (7 * usual_sync_ns_ + took_ns) / 8 : took_ns;
+  syncs_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    engine_.durable_commit.store(target.number, std::memory_order_release);
   }
+  Notify(target);
+}
+
+void Syncer::SyncOnce() {
+  if (!engine_.failure.happened() && durability_ != Durability::kOs) SyncLog();
   if (engine_.failure.happened() && !told_failure_) {
     told_failure_ = true;
     engine_.log.Error("writes are stopped", {{"reason", engine_.failure.get()->message}});

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,8 @@ namespace cairn::store::rocks {
 // The second stage of a commit: makes what the sequencer has written durable, one fsync of the log
 // for everything that has gathered since the last one.
 //
-//   sync      a thread syncs as soon as a commit asks, again and again while commits arrive
+//   sync      as soon as a commit asks, again and again while commits arrive: a thread does it, or,
+//             where syncs are quick, the loop whose turn made the commit
 //   interval  it syncs once per interval if anything was committed
 //   os        it never syncs
 //
@@ -32,8 +34,14 @@ class Syncer {
   // Syncs what is left and ends the thread.
   void Stop();
 
-  // The sequencer wrote this commit. Any thread.
-  void Committed(Commit commit);
+  // The sequencer wrote this commit, or failed to. Any thread.
+  void Written(Commit commit);
+  // Somebody waits for it, or may. Any thread; returns at once.
+  void Request(Commit commit);
+  // The same for a loop at the end of its turn. On a disk that syncs within kQuickSyncNs and that
+  // nobody is syncing, this thread does it: waking another one, and being woken by it, takes as
+  // long, and meanwhile requests trickle in that would share the next sync, one small commit each.
+  void SyncOrRequest(Commit commit);
 
   bool IsDurable(Commit commit) const;
   Result<void> Wait(Commit commit);
@@ -51,8 +59,11 @@ class Syncer {
     Listeners listeners;
   };
 
+  static constexpr uint64_t kQuickSyncNs = 500'000;
+
   void ThreadMain();
-  void SyncOnce();
+  void SyncOnce();  // with sync_mutex_ held
+  void SyncLog();
   void Notify(const Result<Commit>& news);
 
   Engine& engine_;
@@ -62,7 +73,10 @@ class Syncer {
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> syncs_{0};
   std::atomic<bool> idle_{false};  // the thread sleeps and has to be woken
-  bool told_failure_ = false;      // thread only
+
+  std::mutex sync_mutex_;  // held by whoever syncs; locked before mutex_
+  bool told_failure_ = false;
+  uint64_t usual_sync_ns_ = std::numeric_limits<uint64_t>::max();  // not known yet
 
   std::mutex mutex_;
   std::condition_variable wake_;

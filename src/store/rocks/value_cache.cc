@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@ constexpr size_t kMaxShards = 64;
 constexpr size_t kMinShardBytes = 64 << 10;
 constexpr size_t kMinSlots = 8;
 constexpr size_t kCacheLine = 64;
+constexpr size_t kRowsAhead = 16;  // of a commit, whose entries are fetched from memory at once
 constexpr size_t kAllocatorHeader = 8;  // what an allocator keeps beside a block, at most
 constexpr uint32_t kNoValue = std::numeric_limits<uint32_t>::max();
 
@@ -90,6 +92,26 @@ class alignas(kCacheLine) ValueCache::Shard {
       Slot& slot = slots_[i];
       if (slot.entry == nullptr) return nullptr;
       if (slot.hash == hash && slot.entry->space == space && slot.entry->key() == key) return &slot;
+    }
+  }
+
+  // Asks memory for the slot a hash belongs to; needs no lock, for an outdated address does no
+  // harm.
+  void PrefetchSlot(uint64_t hash) const {
+    const size_t mask = mask_.load(std::memory_order_relaxed);
+    __builtin_prefetch(first_slot_.load(std::memory_order_relaxed) + (hash & mask));
+  }
+
+  // Asks memory for the entry of that hash, if there is one.
+  void PrefetchEntry(uint64_t hash) const {
+    if (slots_.empty()) return;
+    for (size_t i = hash & mask(); slots_[i].entry != nullptr; i = (i + 1) & mask()) {
+      if (slots_[i].hash != hash) continue;
+      const char* entry = reinterpret_cast<const char*>(slots_[i].entry);
+      __builtin_prefetch(entry);
+      __builtin_prefetch(entry + kCacheLine);
+      __builtin_prefetch(entry + 2 * kCacheLine);
+      return;
     }
   }
 
@@ -189,6 +211,8 @@ class alignas(kCacheLine) ValueCache::Shard {
       if (slot.entry != nullptr) Put(slot);
     }
     bytes_ += more;
+    mask_.store(mask(), std::memory_order_relaxed);
+    first_slot_.store(slots_.data(), std::memory_order_relaxed);
     hand_ = 0;
     step_ = static_cast<size_t>(0.618034 * static_cast<double>(slots)) | 1;
     return true;
@@ -200,6 +224,9 @@ class alignas(kCacheLine) ValueCache::Shard {
   size_t hand_ = 0;
   size_t step_ = 0;          // odd, so that it leads to every slot
   std::vector<Slot> slots_;  // as many as a power of two, or none yet
+  // slots_ again, for PrefetchSlot.
+  std::atomic<const Slot*> first_slot_{nullptr};
+  std::atomic<size_t> mask_{0};
 };
 
 void ValueCache::ErasedRanges::Add(uint8_t space, BytesView begin, BytesView end, uint64_t number) {
@@ -279,11 +306,44 @@ ValueCache::Lookup ValueCache::Get(uint8_t space, BytesView key, Bytes* value) {
   return Lookup::kMiss;
 }
 
-void ValueCache::Commit(uint8_t space, BytesView key, std::optional<BytesView> value) {
-  const uint64_t hash = Hash64(key, space);
-  Shard& shard = ShardOf(hash);
-  const std::lock_guard lock(shard.mutex);
-  Store(shard, hash, space, key, value, last_range_.load(std::memory_order_acquire));
+void ValueCache::Expect(std::span<const Key> keys) const {
+  std::array<uint64_t, kRowsAhead> hashes;
+  while (!keys.empty()) {
+    const std::span<const Key> some = keys.first(std::min(keys.size(), hashes.size()));
+    keys = keys.subspan(some.size());
+    for (size_t i = 0; i < some.size(); ++i) {
+      hashes[i] = Hash64(some[i].bytes, static_cast<uint8_t>(some[i].space));
+      ShardOf(hashes[i]).PrefetchSlot(hashes[i]);
+    }
+    for (size_t i = 0; i < some.size(); ++i) {
+      const Shard& shard = ShardOf(hashes[i]);
+      const std::lock_guard lock(shard.mutex);
+      shard.PrefetchEntry(hashes[i]);
+    }
+  }
+}
+
+void ValueCache::Commit(std::span<const Written> rows) {
+  std::array<uint64_t, kRowsAhead> hashes;
+  while (!rows.empty()) {
+    const std::span<const Written> some = rows.first(std::min(rows.size(), hashes.size()));
+    rows = rows.subspan(some.size());
+    for (size_t i = 0; i < some.size(); ++i) {
+      hashes[i] = Hash64(some[i].key, some[i].space);
+      ShardOf(hashes[i]).PrefetchSlot(hashes[i]);
+    }
+    for (size_t i = 0; i < some.size(); ++i) {
+      Shard& shard = ShardOf(hashes[i]);
+      const std::lock_guard lock(shard.mutex);
+      shard.PrefetchEntry(hashes[i]);
+    }
+    for (size_t i = 0; i < some.size(); ++i) {
+      Shard& shard = ShardOf(hashes[i]);
+      const std::lock_guard lock(shard.mutex);
+      Store(shard, hashes[i], some[i].space, some[i].key, some[i].value,
+            last_range_.load(std::memory_order_acquire));
+    }
+  }
 }
 
 void ValueCache::Fill(uint8_t space, BytesView key, std::optional<BytesView> value,

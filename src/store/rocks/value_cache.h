@@ -8,10 +8,12 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
+#include "store/space.h"
 
 namespace cairn::store::rocks {
 
@@ -63,8 +65,24 @@ class ValueCache {
   // *value changes only with kFound.
   Lookup Get(uint8_t space, BytesView key, Bytes* value);
 
-  // For every key a commit has written, after its write: the new value, or nullopt when deleted.
-  void Commit(uint8_t space, BytesView key, std::optional<BytesView> value);
+  // Get will be called for these keys: what it will read is on its way from memory when this
+  // returns.
+  void Expect(std::span<const Key> keys) const;
+
+  // What a commit has written to a key: the new value, or nullopt when deleted.
+  struct Written {
+    uint8_t space;
+    BytesView key;
+    std::optional<BytesView> value;
+  };
+
+  // For every key a commit has written, after its write. Many in one call: the entries of keys to
+  // come are on their way from memory while those before them are changed.
+  void Commit(std::span<const Written> rows);
+  void Commit(uint8_t space, BytesView key, std::optional<BytesView> value) {
+    const Written row{space, key, value};
+    Commit({&row, 1});
+  }
 
   // For every range a commit has deleted, after its write and before Commit of the keys it wrote
   // on top. [begin, end), or to the end of the space when end is empty.

@@ -53,6 +53,29 @@ TEST(ValueCache, KnowsWhatWasCommitted) {
   EXPECT_EQ(cache.misses(), 1);
 }
 
+TEST(ValueCache, ManyRowsOfACommitAreKnownAtOnce) {
+  ValueCache cache(kMiB);
+  std::vector<Bytes> keys;
+  std::vector<ValueCache::Written> rows;
+  for (int i = 0; i < 100; ++i) keys.push_back("key" + std::to_string(i));
+  for (const Bytes& key : keys) rows.push_back({1, key, BytesView(key)});
+  rows.push_back({1, keys[7], std::nullopt});
+  cache.Commit(rows);
+  for (const Bytes& key : keys) EXPECT_EQ(Ask(cache, 1, key), key == keys[7] ? "-" : key);
+}
+
+TEST(ValueCache, ExpectingKeysChangesNothing) {
+  ValueCache cache(kMiB);
+  std::vector<Key> keys(40, Key{Space::kData, "unknown"});
+  cache.Expect(keys);  // with no slots yet
+  cache.Commit(static_cast<uint8_t>(Space::kData), "known", "value");
+  keys.push_back({Space::kData, "known"});
+  cache.Expect(keys);
+  EXPECT_EQ(Ask(cache, static_cast<uint8_t>(Space::kData), "known"), "value");
+  EXPECT_EQ(Ask(cache, static_cast<uint8_t>(Space::kData), "unknown"), "?");
+  EXPECT_EQ(cache.hits() + cache.misses(), 2);
+}
+
 TEST(ValueCache, KeepsSpacesApart) {
   ValueCache cache(kMiB);
   cache.Commit(1, "a", "one");
