@@ -178,6 +178,17 @@ Result<Commit> PostgresStore::RunRead(const Scopes& scopes, Body body) {
   return RunIn(View::kReadOnce, scopes, body);
 }
 
+void PostgresStore::RunParts(const Scopes& scopes, Access access, std::span<Part> parts) {
+  const Result<Commit> all =
+      RunIn(access == Access::kRead ? View::kReadOnce : View::kWrite, scopes,
+            [&](Transaction& transaction) {
+              return static_cast<PostgresTransaction&>(transaction).RunParts(parts);
+            });
+  for (Part& part : parts) {
+    if (!all.ok() || part.result.ok()) part.result = all;
+  }
+}
+
 Result<Commit> PostgresStore::RunIn(View view, const Scopes& scopes, Body body) {
   const Scopes everything = Scopes::Exclusive();
   const auto deadline = steady_clock::now() + kKeepTrying;

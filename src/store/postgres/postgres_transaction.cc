@@ -27,12 +27,29 @@ constexpr size_t kTopicsAtOnce = 400;
 // Timers due later than this are found in time by the other nodes' look at the first one.
 constexpr int64_t kAnnouncedTimerUs = 2'000'000;
 
+// Rows written by one statement, in bytes.
+constexpr size_t kMostBytesTogether = 1 << 20;
+
 // Locks that stand for no scope.
 constexpr BytesView kEverything = "everything";
 constexpr BytesView kEventOrder = "event order";
 
 bool LessKey(const WriteSet::Row* a, const WriteSet::Row* b) {
   return a->space != b->space ? a->space < b->space : a->key < b->key;
+}
+
+// How many of the first rows one statement can write: those of one space that are all put or all
+// deleted, as far as a message may hold them.
+size_t CountAlike(std::span<const WriteSet::Row* const> rows) {
+  size_t count = 0;
+  size_t bytes = 0;
+  for (const WriteSet::Row* row : rows) {
+    bytes += row->key.size() + row->value.size();
+    const bool alike = row->space == rows[0]->space && row->state == rows[0]->state;
+    if (count > 0 && (!alike || bytes > kMostBytesTogether)) break;
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace
@@ -175,8 +192,14 @@ Replies PostgresTransaction::Exchange() {
   return connection_.Exchange();
 }
 
+Error PostgresTransaction::Gathering() {
+  lacked_ = true;
+  return {ErrorCode::kWouldBlock, "asked together with what others want to know"};
+}
+
 Result<void> PostgresTransaction::CheckMayAsk() {
   if (error_) return *error_;
+  if (gathering_) return Gathering();
   if (!over_) return {};
   CAIRN_CHECK(view_ == View::kReadOnce);
   needs_restart_ = true;
@@ -214,9 +237,47 @@ Result<void> PostgresTransaction::Start() {
   return {};
 }
 
+// --- Parts --------------------------------------------------------------------------------------
+
+void PostgresTransaction::RunPart(Part& part) {
+  const WriteSet::Mark mark = writes_.mark();
+  stamp_.reset();  // others may look between two parts, and must see that there are two
+  const Result<void> ran = part.body(*this);
+  if (!ran.ok()) writes_.UndoTo(mark);
+  part.result = ran.ok() ? Result<Commit>(Commit{}) : Result<Commit>(ran.error());
+}
+
+Result<void> PostgresTransaction::RunParts(std::span<Part> parts) {
+  // Bodies that go from row to row would never stop to want another: these ask by themselves.
+  constexpr int kMostGatherings = 4;
+  for (int pass = 0;; ++pass) {
+    gathering_ = parts.size() > 1 && pass < kMostGatherings;
+    lacked_ = false;
+    lacked_keys_.clear();
+    for (Part& part : parts) RunPart(part);
+    const bool gathered = std::exchange(gathering_, false);
+    if (error_) return *error_;
+    if (needs_restart_) return Error{ErrorCode::kWouldBlock, "the parts ask more than once"};
+    if (!gathered || !lacked_) return {};
+    writes_.Clear();
+    if (lacked_keys_.empty()) pass = kMostGatherings;  // a scan, which cannot be asked ahead
+    CAIRN_RETURN_IF_ERROR(Load({lacked_keys_.begin(), lacked_keys_.end()}));
+  }
+}
+
 // --- Reading ------------------------------------------------------------------------------------
 
 Result<void> PostgresTransaction::Load(const std::vector<OwnedKey>& keys) {
+  if (gathering_) {
+    bool known = true;
+    for (const OwnedKey& key : keys) {
+      if (values_.contains(key)) continue;
+      lacked_keys_.insert(key);
+      known = false;
+    }
+    if (known) return {};
+    return Gathering();
+  }
   std::array<std::vector<Bytes>, kAllSpaces.size()> wanted;
   const auto want = [&](const OwnedKey& key) {
     if (values_.contains(key)) return;
@@ -461,11 +522,31 @@ void PostgresTransaction::QueueWrites() {
     if (row.state != WriteSet::State::kUnknown) rows.push_back(&row);
   }
   std::sort(rows.begin(), rows.end(), LessKey);
-  for (const WriteSet::Row* row : rows) {
-    if (row->state == WriteSet::State::kPut) {
-      Queue({row->space, SpaceStatement::kPut}, {row->key, row->value});
+  for (std::span<const WriteSet::Row* const> left = rows; !left.empty();) {
+    const size_t count = CountAlike(left);
+    QueueAlike(left.first(count));
+    left = left.subspan(count);
+  }
+}
+
+void PostgresTransaction::QueueAlike(std::span<const WriteSet::Row* const> rows) {
+  const WriteSet::Row& first = *rows[0];
+  const bool put = first.state == WriteSet::State::kPut;
+  if (rows.size() == 1 && put) {
+    Queue({first.space, SpaceStatement::kPut}, {first.key, first.value});
+  } else if (rows.size() == 1) {
+    Queue({first.space, SpaceStatement::kDelete}, {first.key});
+  } else {
+    std::vector<BytesView> keys;
+    std::vector<BytesView> values;
+    for (const WriteSet::Row* row : rows) {
+      keys.push_back(row->key);
+      values.push_back(row->value);
+    }
+    if (put) {
+      Queue({first.space, SpaceStatement::kPutMany}, {EncodeKeys(keys), EncodeKeys(values)});
     } else {
-      Queue({row->space, SpaceStatement::kDelete}, {row->key});
+      Queue({first.space, SpaceStatement::kDeleteMany}, {EncodeKeys(keys)});
     }
   }
 }
