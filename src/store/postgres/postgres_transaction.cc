@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <limits>
 #include <tuple>
 
 #include "base/hash.h"
+#include "store/postgres/long_key.h"
 #include "store/scan_merge.h"
 #include "store/timers.h"
 
@@ -39,13 +42,14 @@ bool LessKey(const WriteSet::Row* a, const WriteSet::Row* b) {
 }
 
 // How many of the first rows one statement can write: those of one space that are all put or all
-// deleted, as far as a message may hold them.
+// deleted, as far as a message may hold them; a long key is alone.
 size_t CountAlike(std::span<const WriteSet::Row* const> rows) {
   size_t count = 0;
   size_t bytes = 0;
   for (const WriteSet::Row* row : rows) {
     bytes += row->key.size() + row->value.size();
-    const bool alike = row->space == rows[0]->space && row->state == rows[0]->state;
+    const bool alike = row->space == rows[0]->space && row->state == rows[0]->state &&
+                       !IsLong(row->key) && !IsLong(rows[0]->key);
     if (count > 0 && (!alike || bytes > kMostBytesTogether)) break;
     ++count;
   }
@@ -58,78 +62,126 @@ size_t CountAlike(std::span<const WriteSet::Row* const> rows) {
 class BatchSource {
  public:
   BatchSource(PostgresTransaction& transaction, const Range& range, const ScanOptions& options)
-      : transaction_(transaction), range_(range), reverse_(options.reverse) {
+      : transaction_(transaction),
+        wanted_(range),
+        left_(StoredRange(range)),
+        reverse_(options.reverse) {
     const bool bounded = options.limit <= kLargestBatch;
     batch_ = bounded ? std::max<size_t>(options.limit, 1) : kFirstBatch;
   }
 
   void Start() { Fetch(); }
   void Step() {
-    if (++at_ < size_ || !more_) return;
-    // Copied: the row goes with its batch.
-    Bytes last(*rows_->at(size_ - 1, 0));
-    if (reverse_) {
-      range_.end = std::move(last);
-    } else {
-      last.push_back('\0');
-      range_.begin = std::move(last);
-    }
+    if (++at_ < rows_.size() || !more_) return;
     batch_ = std::min(batch_ * 4, kLargestBatch);
     Fetch();
   }
-  bool Valid() const { return at_ < size_; }
-  BytesView key() const { return *rows_->at(at_, 0); }
-  BytesView value() const {
-    if (const auto sum = sums_.find(at_); sum != sums_.end()) return sum->second;
-    return *rows_->at(at_, 1);
-  }
+  bool Valid() const { return at_ < rows_.size(); }
+  BytesView key() const { return rows_[at_].first; }
+  BytesView value() const { return rows_[at_].second; }
   Result<void> status() const { return status_; }
 
  private:
+  using Row = std::pair<Bytes, Bytes>;
+
   void Fetch() {
-    rows_.reset();
-    sums_.clear();
-    at_ = 0;
-    size_ = 0;
-    more_ = false;
-    status_ = TryFetch();
-    if (!status_.ok()) size_ = 0;
+    do {
+      rows_.clear();
+      at_ = 0;
+      more_ = false;
+      status_ = TryFetch();
+      if (!status_.ok()) rows_.clear();
+    } while (status_.ok() && rows_.empty() && more_);
   }
 
   Result<void> TryFetch() {
-    CAIRN_RETURN_IF_ERROR(transaction_.CheckMayAsk());
-    transaction_.QueueBegin();
-    const size_t skipped = transaction_.queued_;
-    const Bytes limit = EncodeNumber(static_cast<int64_t>(batch_));
-    if (range_.end) {
-      transaction_.Queue(
-          {range_.space, reverse_ ? SpaceStatement::kBackwardFrom : SpaceStatement::kForwardTo},
-          {range_.begin, *range_.end, limit});
-    } else {
-      transaction_.Queue(
-          {range_.space, reverse_ ? SpaceStatement::kBackward : SpaceStatement::kForward},
-          {range_.begin, limit});
+    CAIRN_ASSIGN_OR_RETURN(const Rows rows, Ask(left_, batch_));
+    if (rows.size() == 0) return {};
+    more_ = rows.size() == batch_;
+    const Bytes last(*rows.at(rows.size() - 1, 0));
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const BytesView stored_key = *rows.at(row, 0);
+      if (IsInGroup(stored_key)) {
+        CAIRN_RETURN_IF_ERROR(AddGroup(stored_key.substr(0, kStoredPrefixBytes)));
+      } else {
+        CAIRN_ASSIGN_OR_RETURN(Row decoded, Decode(rows, row));
+        rows_.push_back(std::move(decoded));
+      }
     }
-    CAIRN_ASSIGN_OR_RETURN(std::vector<Rows> answers, transaction_.Ask(skipped));
-    rows_ = std::move(answers[0]);
-    size_ = rows_->size();
-    more_ = size_ == batch_;
-    for (size_t row = 0; row < size_; ++row) {
-      if (rows_->at(row, 1)) continue;
-      CAIRN_ASSIGN_OR_RETURN(sums_[row], transaction_.SumCounter(range_.space, *rows_->at(row, 0)));
-    }
+    ContinueBehind(last);
     return {};
   }
 
+  Result<Rows> Ask(const Range& range, size_t most) {
+    CAIRN_RETURN_IF_ERROR(transaction_.CheckMayAsk());
+    transaction_.QueueBegin();
+    const size_t skipped = transaction_.queued_;
+    const Bytes limit = EncodeNumber(static_cast<int64_t>(most));
+    if (range.end) {
+      transaction_.Queue(
+          {range.space, reverse_ ? SpaceStatement::kBackwardFrom : SpaceStatement::kForwardTo},
+          {range.begin, *range.end, limit});
+    } else {
+      transaction_.Queue(
+          {range.space, reverse_ ? SpaceStatement::kBackward : SpaceStatement::kForward},
+          {range.begin, limit});
+    }
+    CAIRN_ASSIGN_OR_RETURN(std::vector<Rows> answers, transaction_.Ask(skipped));
+    return std::move(answers[0]);
+  }
+
+  Result<Row> Decode(const Rows& rows, size_t row) {
+    const BytesView key = *rows.at(row, 0);
+    const auto value = rows.at(row, 1);
+    if (!value) {
+      CAIRN_ASSIGN_OR_RETURN(Bytes sum, transaction_.SumCounter(left_.space, key));
+      return Row(key, std::move(sum));
+    }
+    if (!IsLong(key)) return Row(key, *value);
+    const auto decoded = DecodeLongRow(*value);
+    if (!decoded) return Error{ErrorCode::kCorruption, "the row of a long key is damaged"};
+    return Row(decoded->first, decoded->second);
+  }
+
+  // All rows that begin with `prefix`, in the order of their keys; once.
+  Result<void> AddGroup(BytesView prefix) {
+    if (group_ == prefix) return {};
+    group_ = Bytes(prefix);
+    CAIRN_ASSIGN_OR_RETURN(const Rows rows, Ask(Range::Prefix(left_.space, prefix),
+                                                std::numeric_limits<int32_t>::max()));
+    std::vector<Row> group;
+    for (size_t row = 0; row < rows.size(); ++row) {
+      CAIRN_ASSIGN_OR_RETURN(Row decoded, Decode(rows, row));
+      if (wanted_.Contains(decoded.first)) group.push_back(std::move(decoded));
+    }
+    std::sort(group.begin(), group.end());
+    if (reverse_) std::reverse(group.begin(), group.end());
+    rows_.insert(rows_.end(), std::move_iterator(group.begin()), std::move_iterator(group.end()));
+    return {};
+  }
+
+  void ContinueBehind(const Bytes& last) {
+    const BytesView prefix = BytesView(last).substr(0, kStoredPrefixBytes);
+    if (reverse_) {
+      left_.end = IsInGroup(last) ? Bytes(prefix) : last;
+    } else if (!IsInGroup(last)) {
+      left_.begin = last + '\0';
+    } else if (auto next = PrefixSuccessor(prefix)) {
+      left_.begin = *std::move(next);
+    } else {
+      more_ = false;
+    }
+  }
+
   PostgresTransaction& transaction_;
-  Range range_;  // what is left of it
+  const Range wanted_;
+  Range left_;  // what is left of it, in stored keys
   const bool reverse_;
   size_t batch_;
-  std::optional<Rows> rows_;
-  std::map<size_t, Bytes> sums_;  // of the rows that are counters
+  std::vector<Row> rows_;
   size_t at_ = 0;
-  size_t size_ = 0;
   bool more_ = false;
+  std::optional<Bytes> group_;  // the last one added
   Result<void> status_;
 };
 
@@ -282,7 +334,7 @@ Result<void> PostgresTransaction::Load(const std::vector<OwnedKey>& keys) {
   const auto want = [&](const OwnedKey& key) {
     if (values_.contains(key)) return;
     values_[key] = std::nullopt;
-    wanted[static_cast<size_t>(key.first)].push_back(key.second);
+    wanted[static_cast<size_t>(key.first)].push_back(StoredKey(key.second));
   };
   for (const OwnedKey& key : keys) want(key);
   if (std::ranges::all_of(wanted, &std::vector<Bytes>::empty)) return {};
@@ -310,7 +362,12 @@ Result<void> PostgresTransaction::Load(const std::vector<OwnedKey>& keys) {
     const Rows& rows = answers[answer++];
     for (size_t row = 0; row < rows.size(); ++row) {
       OwnedKey key{space, Bytes(*rows.at(row, 0))};
-      if (const auto value = rows.at(row, 1)) {
+      const auto value = rows.at(row, 1);
+      if (value && IsLong(key.second)) {
+        const auto decoded = DecodeLongRow(*value);
+        if (!decoded) return Error{ErrorCode::kCorruption, "the row of a long key is damaged"};
+        values_[{space, Bytes(decoded->first)}] = Bytes(decoded->second);
+      } else if (value) {
         values_[key] = Bytes(*value);
       } else {
         counters.push_back(std::move(key));
@@ -392,7 +449,15 @@ void PostgresTransaction::Delete(Key key) {
 
 void PostgresTransaction::DeleteRange(const Range& range) {
   CheckWritable();
-  writes_.DeleteRange(range);
+  if (!HasLongBound(range)) return writes_.DeleteRange(range);
+  // The database cannot tell where it ends. A failure is remembered.
+  std::vector<Bytes> keys;
+  const Result<void> found = Scan(range, {}, [&](BytesView key, BytesView) {
+    keys.emplace_back(key);
+    return true;
+  });
+  if (!found.ok()) return;
+  for (const Bytes& key : keys) writes_.Delete({range.space, key});
 }
 
 void PostgresTransaction::Add(Key counter, int64_t delta) {
@@ -532,7 +597,12 @@ void PostgresTransaction::QueueWrites() {
 void PostgresTransaction::QueueAlike(std::span<const WriteSet::Row* const> rows) {
   const WriteSet::Row& first = *rows[0];
   const bool put = first.state == WriteSet::State::kPut;
-  if (rows.size() == 1 && put) {
+  if (IsLong(first.key) && put) {
+    Queue({first.space, SpaceStatement::kPut},
+          {StoredKey(first.key), StoredValue(first.key, first.value)});
+  } else if (IsLong(first.key)) {
+    Queue({first.space, SpaceStatement::kDelete}, {StoredKey(first.key)});
+  } else if (rows.size() == 1 && put) {
     Queue({first.space, SpaceStatement::kPut}, {first.key, first.value});
   } else if (rows.size() == 1) {
     Queue({first.space, SpaceStatement::kDelete}, {first.key});
