@@ -30,12 +30,13 @@ test: build-asan/build.ninja build-tsan/build.ninja build-fuzz/build.ninja build
 	@echo 'subdirs(../build-asan ../build-tsan ../build-fuzz)' > build-test/CTestTestfile.cmake
 	@ctest --test-dir build-test --output-on-failure --no-tests=error -j $(JOBS) --repeat until-pass:$(TRIES)
 
-bench: packages-test build/build.ninja  ## Cairn beside Redis, and the store alone
+bench: packages-test build/build.ninja  ## Cairn beside Redis and pgbench, and the store alone
 	@$(configure) -B build  # Google Benchmark may have been installed since
 	@ninja -C build -j $(JOBS) cairn bench_store
 	@bench/kv/run.py
 	@bench/data/run.py
 	@bench/data/run.py --large
+	@bench/postgres/run.py
 	@build/bench/bench_store
 
 fmt: packages-lint  ## lay out the code

@@ -88,6 +88,8 @@ Result<admin::BackupReport> AskServer(const Url& url, const Config& config,
   return admin::BackupReport::FromJson(response.body);
 }
 
+}  // namespace
+
 Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions& options) {
   const std::string to = fs::absolute(options.to).lexically_normal().string();
   if (!options.url.empty()) {
@@ -115,8 +117,6 @@ Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions
                          OpenStore(config, clock, Log::Silent()));
   return admin::MakeBackup(*store, to, clock);
 }
-
-}  // namespace
 
 int Backup(const Config& config, const BackupOptions& options, const Terminal& terminal) {
   const Result<admin::BackupReport> report = MakeBackup(config, options);

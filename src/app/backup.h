@@ -2,8 +2,10 @@
 
 #include <string>
 
+#include "admin/backup.h"
 #include "app/settings.h"
 #include "app/terminal.h"
+#include "base/result.h"
 
 namespace cairn::app {
 
@@ -15,7 +17,10 @@ struct BackupOptions {
 };
 
 // Makes a backup: through the server that is running (its POST /v1/admin/backup), or by opening the
-// data directory when none is. Returns an exit code.
+// data directory when none is.
+Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions& options);
+
+// The same as a command. Returns an exit code.
 int Backup(const Config& config, const BackupOptions& options, const Terminal& terminal);
 
 struct RestoreOptions {

@@ -12,6 +12,7 @@
 #include "app/backup.h"
 #include "app/completion.h"
 #include "app/doctor.h"
+#include "app/migrate.h"
 #include "app/report.h"
 #include "app/serve.h"
 #include "app/terminal.h"
@@ -30,6 +31,7 @@ struct Given {
   bool verify = false;     // doctor
   BackupOptions backup;
   std::string restore_from;
+  MigrateOptions migrate;
   std::string shell;
 };
 
@@ -49,6 +51,7 @@ class CommandLine {
     AddDoctor();
     AddBackup();
     AddRestore();
+    AddMigrate();
     AddVersion();
     AddCompletion();
   }
@@ -203,6 +206,32 @@ class CommandLine {
     AddConfigFile(restore);
     AddJson(restore);
     AddSetting(restore, *FindSetting("data"));
+  }
+
+  void AddMigrate() {
+    CLI::App* migrate = AddCommand(
+        "migrate", "Copy everything between a data directory and a PostgreSQL database", [this] {
+          const LoadedConfig loaded = Load(Purpose::kOther);
+          if (Complain(loaded)) return int{kExitUsage};
+          given_.migrate.json = given_.json;
+          return Migrate(loaded.config, given_.migrate, terminal_);
+        });
+    migrate->add_option("--from", given_.migrate.from, "What is copied: DIR or postgres://…")
+        ->type_name("STORE")
+        ->required();
+    migrate
+        ->add_option("--to", given_.migrate.to,
+                     "Where it goes, empty or an unfinished copy: DIR or postgres://…")
+        ->type_name("STORE")
+        ->required();
+    migrate->add_flag("--source-in-use", given_.migrate.source_in_use,
+                      "Leave the copy unfinished, to be run again when no server uses the source");
+    AddConfigFile(migrate);
+    AddJson(migrate);
+    for (const char* name : {"memory", "http", "password", "password_file", "postgres.schema",
+                             "postgres.mode", "postgres.statement_timeout"}) {
+      AddSetting(migrate, *FindSetting(name));
+    }
   }
 
   void AddVersion() {

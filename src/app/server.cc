@@ -26,6 +26,7 @@
 #include "net/http/server.h"
 #include "net/loop.h"
 #include "net/resp/server.h"
+#include "store/copy.h"
 #include "store/timers.h"
 
 namespace cairn::app {
@@ -201,6 +202,13 @@ Server::~Server() = default;
 Result<std::unique_ptr<Server>> Server::Start(const Config& config, const ServerHooks& hooks,
                                               const Clock& clock, Random& random, const Log& log) {
   CAIRN_ASSIGN_OR_RETURN(std::unique_ptr<store::Store> store, OpenStore(config, clock, log));
+  CAIRN_ASSIGN_OR_RETURN(const auto unfinished, store::UnfinishedCopyOf(*store));
+  if (unfinished) {
+    return Error{ErrorCode::kConflict,
+                 fmt::format("{} is an unfinished copy of {}: run `cairn migrate` again, with the "
+                             "source stopped",
+                             StoreName(config), *unfinished)};
+  }
   auto impl = std::make_unique<Impl>(config, clock, random, log, std::move(store));
   impl->set_request_stop(hooks.request_stop);
   CAIRN_RETURN_IF_ERROR(impl->Start());

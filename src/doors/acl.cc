@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "doors/arg_parser.h"
+#include "doors/relay.h"
+
 namespace cairn::doors {
 namespace {
 
@@ -176,35 +178,93 @@ bool Acl::DeleteUser(std::string_view name) {
   return true;
 }
 
-Result<void> Acl::Load(store::Reader& reader, std::string_view password, const Log& log) {
+Result<Acl::Texts> Acl::ReadTexts(store::Reader& reader) {
+  Texts texts;
   const auto range = store::Range::Prefix(store::Space::kSystem, kUserPrefix);
-  size_t count = 0;
   CAIRN_RETURN_IF_ERROR(reader.Scan(range, {}, [&](BytesView key, BytesView value) {
-    std::string name(key.substr(kUserPrefix.size()));
-    AclRules rules = RulesFromText(value, table_, log);
-    const std::lock_guard lock(mutex_);
-    if (name == kDefaultUser) {
-      default_user_->Set(std::move(rules));
-    } else {
-      auto user = std::make_shared<AclUser>(name, std::move(rules));
-      users_.insert_or_assign(std::move(name), std::move(user));
-    }
-    ++count;
+    texts.emplace(key.substr(kUserPrefix.size()), value);
     return true;
   }));
+  return texts;
+}
+
+void Acl::SetFromText(const std::string& name, const std::string& text, const Log& log) {
+  AclRules rules = RulesFromText(text, table_, log);
+  const auto found = users_.find(name);
+  if (found != users_.end()) {
+    found->second->Set(std::move(rules));
+  } else {
+    users_.emplace(name, std::make_shared<AclUser>(name, std::move(rules)));
+  }
+}
+
+Result<void> Acl::Load(store::Reader& reader, std::string_view password, const Log& log) {
+  CAIRN_ASSIGN_OR_RETURN(Texts texts, ReadTexts(reader));
+  const size_t count = texts.size();
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, text] : texts) SetFromText(name, text, log);
+    stored_ = std::move(texts);
+  }
   if (!password.empty()) SetDefaultPassword(password);
   Changed();
   if (count > 0) log.Info("users loaded", {{"count", count}});
   return {};
 }
 
-void Acl::Save(store::Transaction& transaction, std::string_view name) const {
+Result<bool> Acl::LoadChanges(store::Reader& reader, const Log& log) {
+  CAIRN_ASSIGN_OR_RETURN(const Texts texts, ReadTexts(reader));
+  const std::lock_guard lock(mutex_);
+  bool changed = false;
+  for (const auto& [name, text] : texts) {
+    const auto known = stored_.find(name);
+    if (known != stored_.end() && known->second == text) continue;
+    SetFromText(name, text, log);
+    changed = true;
+  }
+  for (const auto& [name, text] : stored_) {
+    const auto found = users_.find(name);
+    if (texts.contains(name) || found == users_.end() || found->second == default_user_) continue;
+    found->second->Delete();
+    users_.erase(found);
+    changed = true;
+  }
+  stored_ = texts;
+  Changed();
+  return changed;
+}
+
+void Acl::Stored(const std::string& name, const std::optional<std::string>& text) {
+  const std::lock_guard lock(mutex_);
+  if (text) {
+    stored_.insert_or_assign(name, *text);
+  } else {
+    stored_.erase(name);
+  }
+}
+
+Result<void> Acl::CheckUnchanged(store::Transaction& transaction, std::string_view name) const {
+  CAIRN_ASSIGN_OR_RETURN(const auto text,
+                         transaction.Get({store::Space::kSystem, EncodeAclUserKey(name)}));
+  const std::lock_guard lock(mutex_);
+  const auto known = stored_.find(name);
+  if (known == stored_.end() ? !text : text == known->second) return {};
+  return Error{ErrorCode::kConflict,
+               fmt::format("user '{}' was changed on another server at the same time", name)};
+}
+
+void Acl::Save(store::Transaction& transaction, std::string_view name) {
   const Bytes key = EncodeAclUserKey(name);
-  if (const std::shared_ptr<AclUser> user = Find(name)) {
-    transaction.Put({store::Space::kSystem, key}, user->rules()->Describe());
+  std::optional<std::string> text;
+  if (const std::shared_ptr<AclUser> user = Find(name)) text = user->rules()->Describe();
+  if (text) {
+    transaction.Put({store::Space::kSystem, key}, *text);
   } else {
     transaction.Delete({store::Space::kSystem, key});
   }
+  transaction.Wake(UsersTopic());
+  transaction.AfterCommit(
+      [this, name = std::string(name), text](store::Commit) { Stored(name, text); });
 }
 
 }  // namespace cairn::doors

@@ -113,16 +113,27 @@ class Acl {
 
   // Reads all users. `password`: see SetDefaultPassword.
   Result<void> Load(store::Reader& reader, std::string_view password, const Log& log);
+  // Takes over what another process has changed since; whether it has.
+  Result<bool> LoadChanges(store::Reader& reader, const Log& log);
   // Writes the user as it is now, or that it is gone.
-  void Save(store::Transaction& transaction, std::string_view name) const;
+  void Save(store::Transaction& transaction, std::string_view name);
+  // kConflict if another process has changed the user and LoadChanges has not been called since:
+  // what is in memory has lost, and must not be saved.
+  Result<void> CheckUnchanged(store::Transaction& transaction, std::string_view name) const;
 
   AclLog& log() { return log_; }
 
  private:
+  using Texts = std::map<std::string, std::string, std::less<>>;
+
+  static Result<Texts> ReadTexts(store::Reader& reader);
+  void SetFromText(const std::string& name, const std::string& text, const Log& log);
+  void Stored(const std::string& name, const std::optional<std::string>& text);
   void Changed();
 
   const CommandTable& table_;
   mutable std::mutex mutex_;
+  Texts stored_;  // each user's rules as last read or written here
   std::map<std::string, std::shared_ptr<AclUser>, std::less<>> users_;
   const std::shared_ptr<AclUser> default_user_;
   std::atomic<bool> auth_required_{false};

@@ -38,7 +38,13 @@ class SaveUsers final : public Work {
   }
 
   Result<void> Run(store::Transaction& transaction) override {
-    for (const std::string& name : names_) instance_.acl().Save(transaction, name);
+    Acl& acl = instance_.acl();
+    for (const std::string& name : names_) {
+      if (instance_.store().shared()) {
+        CAIRN_RETURN_IF_ERROR(acl.CheckUnchanged(transaction, name));
+      }
+      acl.Save(transaction, name);
+    }
     return {};
   }
 

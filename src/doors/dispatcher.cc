@@ -21,6 +21,10 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // Longer keys are not worth looking at before their request is executed.
 constexpr size_t kMaxExpectedKeyBytes = 128;
 
+// More batches than this would have more transactions, not more work done: they take processors
+// from each other, and conflict. Fewer would leave the network idle.
+constexpr size_t kMostBatchesOnPool = 4;
+
 // One command that has to wait.
 class CommandWork final : public Work {
  public:
@@ -122,6 +126,13 @@ bool MayWrite(const Command& command) {
   return command.Has(kWrite) || (command.Has(kPubSub) && command.run);
 }
 
+// Whether it may share a transaction with others: it waits for nothing, and nobody has to wait long
+// for it.
+bool MayShare(const Command& command) {
+  return command.run && !command.Has(kBlocking) && !command.long_running &&
+         (command.categories & kCategoryScripting) == 0;
+}
+
 bool MayWrite(const Session& session, const Command& command) {
   if (MayWrite(command)) return true;
   return command.name == "exec" &&
@@ -174,6 +185,11 @@ std::unique_ptr<net::RespSession> Dispatcher::Open(net::RespConnection& connecti
 
 void Dispatcher::Execute(net::RespConnection& connection, Args args) {
   Session& session = SessionOf(connection);
+  if (session.gathered != nullptr && !Joins(session, args)) {
+    connection.Pause(net::PauseReason::kWorking);
+    session.behind_it.emplace(args);
+    return;
+  }
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipThis;
   const Command* command = Admit(session, args);
   if (command == nullptr) return;
@@ -292,6 +308,7 @@ void Dispatcher::Queue(Session& session, const Command& command, Args args) {
 }
 
 void Dispatcher::Run(Session& session, const Command& command, Args args) {
+  if (store_.shares_transactions() && MayShare(command)) return Gather(session, command, args);
   if (command.run) {
     if (command.Has(kBlocking)) return RunBlocking(session, command, args);
     if (!command.long_running) return RunInGroup(session, command, args);
@@ -544,34 +561,82 @@ void Dispatcher::RunWork(Session& session, std::unique_ptr<Work> work) {
 void Dispatcher::Defer(Session& session, std::unique_ptr<Work> work) {
   session.connection().Pause(net::PauseReason::kWorking);
   work->Widen();
-  deferred_.push_back(std::make_shared<Deferred>(Deferred{session.id(), std::move(work)}));
+  auto deferred = std::make_unique<Deferred>(Deferred{session.id()});
+  deferred->works.push_back(std::move(work));
+  deferred_.push_back(std::move(deferred));
 }
 
-void Dispatcher::SubmitDeferred() {
-  for (std::shared_ptr<Deferred>& deferred : std::exchange(deferred_, {})) {
-    on_pool_->fetch_add(1);
-    const bool accepted = instance_.pool().Submit([this, deferred, on_pool = on_pool_] {
-      RunOnPool(*deferred);
-      Post([deferred](Dispatcher& self) { self.Complete(*deferred); });
-      on_pool->fetch_sub(1);
-      on_pool->notify_all();
-    });
-    if (!accepted) {
-      on_pool_->fetch_sub(1);
-      deferred->result = Error{ErrorCode::kTooMany, "too many requests wait for the disk"};
-      Post([deferred](Dispatcher& self) { self.Complete(*deferred); });
-    }
+bool Dispatcher::Joins(const Session& session, Args args) const {
+  const CommandTable::Lookup found = instance_.commands().Find(args);
+  if (found.command == nullptr || found.unknown_subcommand) return false;
+  const Command& command = *found.command;
+  return command.AcceptsArity(args.size()) && MayShare(command) && !session.multi.open &&
+         (session.user().unrestricted() || !session.user().rules()->Check(command, args)) &&
+         !instance_.pause().any() && !instance_.busy().Refusal();
+}
+
+void Dispatcher::Gather(Session& session, const Command& command, Args args) {
+  if (session.gathered == nullptr) {
+    gathered_.push_back(std::make_unique<Deferred>(Deferred{session.id()}));
+    session.gathered = gathered_.back().get();
+  }
+  auto& works = session.gathered->works;
+  works.push_back(std::make_unique<CommandWork>(command, args, session.caller(), instance_));
+  if (works.size() == Batch::kMostRequests) {
+    session.connection().Pause(net::PauseReason::kWorking);
   }
 }
 
-void Dispatcher::RunOnPool(Deferred& deferred) {
-  Work& work = *deferred.work;
-  work.held.may_take_long = true;
-  const auto body = [&](store::Transaction& transaction) { return work.Run(transaction); };
-  do {
-    deferred.result = work.access == store::Access::kRead ? store_.RunRead(work.scopes, body)
-                                                          : store_.Run(work.scopes, body);
-  } while (!deferred.result.ok() && work.Widen());
+void Dispatcher::QueueGathered() {
+  net::RespServer* server = instance_.server();
+  for (std::unique_ptr<Deferred>& deferred : std::exchange(gathered_, {})) {
+    if (net::RespConnection* connection = server->Find(loop_, deferred->connection_id)) {
+      connection->Pause(net::PauseReason::kWorking);
+      SessionOf(*connection).gathered = nullptr;
+    }
+    queued_.push_back(std::move(deferred));
+  }
+}
+
+void Dispatcher::SubmitDeferred() {
+  for (std::unique_ptr<Deferred>& deferred : std::exchange(deferred_, {})) {
+    auto batch = std::make_shared<Batch>();
+    batch->Add(std::move(deferred));
+    Submit(std::move(batch));
+  }
+  QueueGathered();
+  while (!queued_.empty() && batches_on_pool_ < kMostBatchesOnPool) {
+    auto batch = std::make_shared<Batch>();
+    batch->gathered = true;
+    // Those with other needs keep their places.
+    for (std::unique_ptr<Deferred>& deferred : queued_) {
+      if (batch->HasRoomFor(*deferred)) batch->Add(std::move(deferred));
+    }
+    std::erase(queued_, nullptr);
+    ++batches_on_pool_;
+    Submit(std::move(batch));
+  }
+}
+
+void Dispatcher::Submit(std::shared_ptr<Batch> batch) {
+  on_pool_->fetch_add(1);
+  const bool accepted = instance_.pool().Submit([this, batch, on_pool = on_pool_] {
+    batch->Run(store_);
+    Post([batch](Dispatcher& self) { self.Complete(*batch); });
+    on_pool->fetch_sub(1);
+    on_pool->notify_all();
+  });
+  if (accepted) return;
+  on_pool_->fetch_sub(1);
+  batch->FailAll({ErrorCode::kTooMany, "too many requests wait for the disk"});
+  Post([batch](Dispatcher& self) { self.Complete(*batch); });
+}
+
+void Dispatcher::Complete(Batch& batch) {
+  if (batch.gathered) --batches_on_pool_;
+  for (const std::unique_ptr<Deferred>& deferred : batch.deferred()) Complete(*deferred);
+  left_places_.clear();
+  SubmitDeferred();
 }
 
 void Dispatcher::Complete(Deferred& deferred) {
@@ -580,17 +645,25 @@ void Dispatcher::Complete(Deferred& deferred) {
       server == nullptr ? nullptr : server->Find(loop_, deferred.connection_id);
   if (connection == nullptr) return;
   Session& session = SessionOf(*connection);
-  const size_t start = connection->out().size();
-  if (deferred.result.ok()) {
-    deferred.work->Finish(*this, session);
-    if (deferred.work->Replies()) Replied(session, start, {.commit = *deferred.result});
-  } else {
-    if (session.blocked) Unpark(session);
-    FailWith(session, start, deferred.result.error());
+  for (size_t i = 0; i < deferred.works.size(); ++i) {
+    const size_t start = connection->out().size();
+    Work& work = *deferred.works[i];
+    const Result<store::Commit>& result = deferred.results[i];
+    if (result.ok()) {
+      work.Finish(*this, session);
+      if (work.Replies()) Replied(session, start, {.commit = *result});
+    } else {
+      if (session.blocked) Unpark(session);
+      FailWith(session, start, result.error());
+    }
   }
   Seal(session, store::Commit{});
-  left_places_.clear();
   if (!session.blocked) connection->Resume();
+  if (!session.behind_it) return;
+  // Resumed first, so that the request may pause its connection again.
+  const OwnedArgs args = *std::exchange(session.behind_it, std::nullopt);
+  Execute(*connection, args.view());
+  TurnEnd({&connection, 1});
 }
 
 // --- Waiting for something to be stored ---------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doors/batch.h"
 #include "doors/command.h"
 #include "doors/instance.h"
 #include "doors/pubsub.h"
@@ -37,6 +39,11 @@ namespace cairn::doors {
 // kWouldBlock. Its connection is then paused and the request is run again on the instance's pool,
 // after the turn's commit, so that it sees what the connection itself has just written. Other
 // connections go on meanwhile.
+//
+// Where every transaction has its price (Store::shares_transactions) nothing runs in a group. What
+// a connection sends in one turn is gathered and goes to the pool together, and while enough
+// batches are there, what gathers meanwhile becomes the next one. A request that is not plain store
+// work waits, with its connection, until what was gathered before it has been answered.
 //
 // Used, and destroyed, on the loop's thread or while the loop does not run. The destructor waits
 // for what the pool is doing for it.
@@ -83,12 +90,6 @@ class Dispatcher final : public net::RespHandler {
   void RunHeld();
 
  private:
-  // A request whose work is with the pool.
-  struct Deferred {
-    uint64_t connection_id;
-    std::unique_ptr<Work> work;
-    Result<store::Commit> result = store::Commit{};
-  };
   // A request that waits for the end of a CLIENT PAUSE.
   struct Held {
     uint64_t connection_id;
@@ -112,8 +113,13 @@ class Dispatcher final : public net::RespHandler {
   void EndWait(Session& session, UnblockWith with);
   void RunWork(Session& session, std::unique_ptr<Work> work);
   void Defer(Session& session, std::unique_ptr<Work> work);
+  // Whether the request may join those that its connection has gathered in this turn.
+  bool Joins(const Session& session, Args args) const;
+  void Gather(Session& session, const Command& command, Args args);
+  void QueueGathered();
   void SubmitDeferred();
-  void RunOnPool(Deferred& deferred);
+  void Submit(std::shared_ptr<Batch> batch);
+  void Complete(Batch& batch);
   void Complete(Deferred& deferred);
 
   // The reply that begins at out()[start] is complete and shows what `needs` names.
@@ -149,7 +155,10 @@ class Dispatcher final : public net::RespHandler {
   PubSub::Audience& audience_;
   std::vector<uint64_t> monitors_;  // connections; some may be gone
 
-  std::vector<std::shared_ptr<Deferred>> deferred_;  // of this turn
+  std::vector<std::unique_ptr<Deferred>> deferred_;  // of this turn, each to run alone
+  std::vector<std::unique_ptr<Deferred>> gathered_;  // of this turn, to run with others
+  std::deque<std::unique_ptr<Deferred>> queued_;     // gathered earlier
+  size_t batches_on_pool_ = 0;                       // of those that were gathered
   // How many are with the pool. Shared with them, so that the last one can say so.
   const std::shared_ptr<std::atomic<uint64_t>> on_pool_;
   // Of clients that were served in this turn: the next in line is asked when it has committed.

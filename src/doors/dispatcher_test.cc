@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "doors/testing/test_server.h"
+#include "tests/support/test_store.h"
 
 namespace cairn::doors {
 namespace {
@@ -138,6 +139,7 @@ TEST_F(DispatcherTest, AWriteIsAcknowledgedWhenItIsDurable) {
 }
 
 TEST_F(DispatcherTest, AReaderIsToldOnlyWhatIsDurable) {
+  CAIRN_TEST_ROCKS_ONLY("commits that are seen before they are durable");
   server_.Run({"t.put", "old", "0"});
   server_.store().CloseGate();
   TestClient writer = server_.Connect();
@@ -159,6 +161,7 @@ TEST_F(DispatcherTest, AReaderIsToldOnlyWhatIsDurable) {
 }
 
 TEST_F(DispatcherTest, SeveralCommitsMayBeOnTheirWay) {
+  CAIRN_TEST_ROCKS_ONLY("commits that are seen before they are durable");
   server_.store().CloseGate();
   TestClient client = server_.Connect();
   for (int i = 1; i <= 3; ++i) {
@@ -171,6 +174,7 @@ TEST_F(DispatcherTest, SeveralCommitsMayBeOnTheirWay) {
 }
 
 TEST_F(DispatcherTest, AFailedSyncTurnsWaitingRepliesIntoErrors) {
+  CAIRN_TEST_ROCKS_ONLY("commits that are seen before they are durable");
   server_.Run({"t.put", "old", "0"});
   server_.store().CloseGate();
   TestClient client = server_.Connect();
@@ -184,6 +188,7 @@ TEST_F(DispatcherTest, AFailedSyncTurnsWaitingRepliesIntoErrors) {
 }
 
 TEST_F(DispatcherTest, AFailedCommitIsNotAcknowledged) {
+  CAIRN_TEST_ROCKS_ONLY("groups that commit");
   server_.Run({"t.put", "old", "0"});
   server_.store().CloseGate();
   server_.store().FailCommits("no space");
@@ -195,6 +200,7 @@ TEST_F(DispatcherTest, AFailedCommitIsNotAcknowledged) {
 // --- What would wait ----------------------------------------------------------------------------
 
 TEST_F(DispatcherTest, WhatNeedsTheDiskGoesToThePoolAndKeepsItsPlace) {
+  CAIRN_TEST_ROCKS_ONLY("bodies that run on the loop");
   TestClient client = server_.Connect();
   client.Send({"t.put", "k", "1"});
   client.Send({"t.diskget", "k"});  // sees the write before it
@@ -208,6 +214,7 @@ TEST_F(DispatcherTest, WhatNeedsTheDiskGoesToThePoolAndKeepsItsPlace) {
 }
 
 TEST_F(DispatcherTest, RepliesFromThePoolWaitForDurabilityToo) {
+  CAIRN_TEST_ROCKS_ONLY("commits that are seen before they are durable");
   server_.store().CloseGate();
   TestClient client = server_.Connect();
   client.Send({"t.diskput", "k", "1"});
@@ -238,6 +245,7 @@ TEST_F(DispatcherTest, AClientMayLeaveWhileItsRequestIsOnThePool) {
 }
 
 TEST_F(DispatcherTest, LongRunningCommandsNeverRunOnTheLoop) {
+  CAIRN_TEST_ROCKS_ONLY("bodies that run on the loop");
   server_.Run({"t.put", "k", "1"});
   EXPECT_EQ(server_.Run({"t.long", "k"}), "\"1\"");
   EXPECT_EQ(server_.store().runs_outside_groups(), 1);

@@ -71,8 +71,24 @@ bool Instance::PasswordMatches(std::string_view password) const {
 }
 
 Result<void> Instance::Load() {
+  if (store_.shared()) {
+    relay_ = std::make_unique<Relay>(Relay::Options(), store_, pubsub_, clock_, log_,
+                                     [this] { LoadChangedUsers(); });
+    CAIRN_RETURN_IF_ERROR(relay_->Start());
+    pubsub_.set_forward([this](std::shared_ptr<const PubSub::Message> message) {
+      relay_->Send(std::move(message));
+    });
+  }
   CAIRN_ASSIGN_OR_RETURN(const std::unique_ptr<store::Snapshot> snapshot, store_.Read());
   return acl_.Load(*snapshot, options_.password, log_);
+}
+
+void Instance::LoadChangedUsers() {
+  const Result<std::unique_ptr<store::Snapshot>> snapshot = store_.Read();
+  if (!snapshot.ok()) return;  // the next wake-up tries again
+  const Result<bool> changed = acl_.LoadChanges(**snapshot, log_);
+  if (!changed.ok() || !*changed) return;
+  PostToAll([](Dispatcher& each) { each.EnforceAcl(/*caller=*/0); });
 }
 
 void Instance::Pause(Timestamp until, ClientPause::Mode mode) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "doors/clients.h"
 #include "doors/command_table.h"
 #include "doors/pubsub.h"
+#include "doors/relay.h"
 #include "doors/settings.h"
 #include "doors/slow_log.h"
 #include "doors/statistics.h"
@@ -63,7 +65,8 @@ class Instance {
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
-  // Reads what the store keeps about the server itself: the users. The tables are complete.
+  // Reads what the store keeps about the server itself: the users. The tables are complete. On a
+  // store that others serve too, their changes and messages are heard from now on.
   Result<void> Load();
 
   // One dispatcher per loop. The table must be complete when the first is made.
@@ -135,6 +138,7 @@ class Instance {
   void Post(std::function<void()> function);
   void ForEachDispatcher(const std::function<void(Dispatcher&)>& visit) const;
   void AddSettings();
+  void LoadChangedUsers();
 
   const InstanceOptions options_;
   store::Store& store_;
@@ -164,6 +168,7 @@ class Instance {
 
   mutable std::mutex dispatchers_mutex_;
   std::vector<Dispatcher*> dispatchers_;
+  std::unique_ptr<Relay> relay_;  // null: nobody else serves the store
   ThreadPool pool_;
 };
 

@@ -93,15 +93,18 @@ size_t PubSub::CountReceivers(const Audience& audience, const Message& message) 
 }
 
 size_t PubSub::Publish(store::Transaction& transaction, Message message) {
-  if (listeners_.load(std::memory_order_relaxed) == 0) return 0;
+  if (!forward_ && listeners_.load(std::memory_order_relaxed) == 0) return 0;
   size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
     for (const Audience& audience : audiences_) count += CountReceivers(audience, message);
   }
-  if (count == 0) return 0;
-  transaction.AfterCommit([this, shared = std::make_shared<const Message>(std::move(message))](
-                              store::Commit commit) { Hand(shared, commit); });
+  if (count == 0 && !forward_) return 0;
+  transaction.AfterCommit(
+      [this, shared = std::make_shared<const Message>(std::move(message))](store::Commit commit) {
+        Hand(shared, commit);
+        if (forward_) forward_(shared);
+      });
   return count;
 }
 

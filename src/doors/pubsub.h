@@ -80,9 +80,16 @@ class PubSub {
   // After this, nothing is posted to it any more. Its connections have ended their subscriptions.
   void Leave(Audience& audience);
 
-  // Publishes the message once the transaction has been committed. Returns how many will receive
-  // it, as things stand.
+  // Publishes the message once the transaction has been committed. Returns how many of this process
+  // will receive it, as things stand.
   size_t Publish(store::Transaction& transaction, Message message);
+
+  // Where every message of this process also goes, after its commit: to other processes. Called
+  // from any thread, must be quick. Set once, before anything is published.
+  using Forward = std::function<void(std::shared_ptr<const Message>)>;
+  void set_forward(Forward forward) { forward_ = std::move(forward); }
+  // A message that another process has published.
+  void Receive(const std::shared_ptr<const Message>& message) { Hand(message, store::Commit{}); }
 
   // Those who listen to one name. The message reaches a connection once for each of its names.
   struct Receivers {
@@ -124,6 +131,7 @@ class PubSub {
   void PublishKeyEvent(store::Transaction& transaction, uint8_t db, std::string_view event,
                        std::string_view key);
 
+  Forward forward_;
   std::atomic<uint32_t> key_events_{0};
   std::atomic<size_t> output_limit_{kSubscriberOutputBytes};
   // While nobody listens, a message costs no more than looking at this.

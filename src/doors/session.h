@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "doors/acl.h"
+#include "doors/batch.h"
 #include "doors/command.h"
 #include "doors/instance.h"
 #include "doors/pubsub.h"
@@ -157,6 +158,8 @@ class Session final : public net::RespSession {
 
   MultiState multi;
   std::optional<BlockedRequest> blocked;
+  Deferred* gathered = nullptr;        // what it has sent in this turn to run with others
+  std::optional<OwnedArgs> behind_it;  // a request that waits until that has been answered
   ReplyMode reply_mode = ReplyMode::kOn;
   UnsealedReplies unsealed;
   store::Subscription monitoring;                // MONITOR, while `monitor`

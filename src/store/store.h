@@ -61,6 +61,12 @@ class Group {
   virtual Result<Commit> Finish() = 0;
 };
 
+// One of several bodies that may share a transaction, and what came of it.
+struct Part {
+  Body body;
+  Result<Commit> result = Commit{};
+};
+
 // A read-only view as of the moment it was made, kept until destroyed. Waits for the disk if it
 // must.
 class Snapshot : public Reader {
@@ -119,6 +125,18 @@ class Store {
   virtual Result<Commit> Run(const Scopes& scopes, Body body) = 0;
   // The same for a body that only reads: no lock; the result says what a reply has to wait for.
   virtual Result<Commit> RunRead(const Scopes& scopes, Body body) = 0;
+
+  // Runs parts in order, each with a result of its own, as Run or RunRead would one after the
+  // other; `scopes` are those of all together. They may share a transaction: a part that fails is
+  // then undone alone, and what keeps the transaction from its commit is the result of all.
+  virtual void RunParts(const Scopes& scopes, Access access, std::span<Part> parts) {
+    for (Part& part : parts) {
+      part.result = access == Access::kRead ? RunRead(scopes, part.body) : Run(scopes, part.body);
+    }
+  }
+  // Whether a transaction has a price that parts had better share, because it is made elsewhere. No
+  // body ever runs in a group then.
+  virtual bool shares_transactions() const { return false; }
 
   virtual std::unique_ptr<Group> NewGroup() = 0;
   virtual Result<std::unique_ptr<Snapshot>> Read() = 0;

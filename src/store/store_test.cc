@@ -1,9 +1,13 @@
 // The contract of store.h and transaction.h, one behaviour a test.
 #include "store/store.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <map>
 #include <thread>
 
+#include "base/random.h"
 #include "store/testing/fixture.h"
 
 namespace cairn::store {
@@ -373,6 +377,167 @@ TEST_F(StoreTest, StatsCountCommits) {
   EXPECT_EQ(stats.commits, 2u);
   EXPECT_EQ(stats.engine_writes, 2u);
   EXPECT_EQ(stats.last_commit, Put("b", "2").number - 1);
+}
+
+// --- Long keys ----------------------------------------------------------------------------------
+
+TEST_F(StoreTest, KeysOfAnyLengthAreKeptInOrder) {
+  const auto repeated = [](size_t count, char c) {
+    Bytes bytes;
+    while (bytes.size() < count) bytes += c;
+    return bytes;
+  };
+  const Bytes base = repeated(1968, 'm');
+  const std::vector<Bytes> keys = {"a",
+                                   base,
+                                   base + "a",
+                                   base + repeated(40, 'b'),
+                                   base + repeated(40, 'b') + "c",
+                                   base + "bc",
+                                   base + "z" + repeated(5000, 'q'),
+                                   repeated(100'000, 'n'),
+                                   "z"};
+  std::map<Bytes, Bytes> model;
+  for (const Bytes& key : keys) {
+    model[key] = "value " + std::to_string(model.size());
+    Put(key, model[key]);
+  }
+  const auto expect_range = [&](const Bytes& begin, const std::optional<Bytes>& end) {
+    const Range range{Space::kData, begin, end};
+    Rows wanted;
+    for (const auto& row : model) {
+      if (range.Contains(row.first)) wanted.push_back(row);
+    }
+    EXPECT_EQ(ScanAll(range), wanted);
+    std::reverse(wanted.begin(), wanted.end());
+    EXPECT_EQ(ScanAll(range, {.reverse = true}), wanted);
+  };
+  for (const Bytes& begin : keys) {
+    EXPECT_EQ(Get(begin), model[begin]);
+    expect_range(begin, std::nullopt);
+    for (const Bytes& end : keys) expect_range(begin, end);
+  }
+  const Range some{Space::kData, base + "b", base + "zz"};
+  Run(Scopes::Exclusive(), [&](Transaction& txn) -> Result<void> {
+    txn.DeleteRange(some);
+    txn.Delete({Space::kData, repeated(100'000, 'n')});
+    return {};
+  });
+  std::erase_if(model, [&](const auto& row) {
+    return some.Contains(row.first) || row.first.size() == 100'000;
+  });
+  expect_range("", std::nullopt);
+}
+
+// --- Parts --------------------------------------------------------------------------------------
+
+TEST_F(StoreTest, PartsSeeThoseBeforeThemAndFailAlone) {
+  std::optional<Bytes> seen;
+  uint64_t first_stamp = 0;
+  uint64_t last_stamp = 0;
+  const auto first = [&](Transaction& txn) -> Result<void> {
+    first_stamp = txn.stamp();
+    txn.Put({Space::kData, "a"}, "1");
+    return {};
+  };
+  const auto refused = [&](Transaction& txn) -> Result<void> {
+    txn.Put({Space::kData, "a"}, "refused");
+    txn.Add({Space::kData, "count"}, 1);
+    return kRefused;
+  };
+  const auto last = [&](Transaction& txn) -> Result<void> {
+    last_stamp = txn.stamp();
+    CAIRN_ASSIGN_OR_RETURN(seen, txn.Get({Space::kData, "a"}));
+    txn.Put({Space::kData, "b"}, "2");
+    return {};
+  };
+  std::vector<Part> parts = {{first}, {refused}, {last}};
+  store_->RunParts(Scope("a").AddAll(Scope("b")), Access::kWrite, parts);
+  EXPECT_TRUE(parts[0].result.ok());
+  EXPECT_EQ(parts[1].result.error(), kRefused);
+  EXPECT_TRUE(parts[2].result.ok());
+  EXPECT_GT(last_stamp, first_stamp);
+  EXPECT_EQ(seen, "1");
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(Get("b"), "2");
+  EXPECT_EQ(Get("count"), std::nullopt);
+}
+
+// Bodies whose next key depends on what the last one held, as many parts at once as a batch has.
+TEST_F(StoreTest, PartsEqualTheSameBodiesOneAfterTheOther) {
+  constexpr int kKeys = 12;
+  SeededRandom random(5);
+  std::map<Bytes, Bytes> model;
+  const auto key_of = [](uint64_t number) { return "k" + std::to_string(number % kKeys); };
+  Scopes scopes;
+  for (uint64_t i = 0; i < kKeys; ++i) scopes.AddAll(Scope(key_of(i)));
+  for (int round = 0; round < 20; ++round) {
+    std::vector<uint64_t> starts;
+    for (int i = 0; i < 30; ++i) starts.push_back(random.Below(1000));
+    const auto follow = [&](auto&& get, auto&& put, uint64_t start) -> Result<void> {
+      uint64_t at = start;
+      for (int hop = 0; hop < 6; ++hop) {
+        CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> value, get(key_of(at)));
+        at = value ? std::stoull(*value) + 1 : at + start;
+      }
+      put(key_of(start), std::to_string(at % 1000));
+      return {};
+    };
+    std::vector<std::function<Result<void>(Transaction&)>> bodies;
+    for (const uint64_t start : starts) {
+      bodies.emplace_back([&, start](Transaction& txn) {
+        return follow(
+            [&](const Bytes& key) {
+              return txn.Get({Space::kData, key});
+            },
+            [&](const Bytes& key, const Bytes& value) {
+              txn.Put({Space::kData, key}, value);
+            },
+            start);
+      });
+      ASSERT_TRUE(follow(
+                      [&](const Bytes& key) -> Result<std::optional<Bytes>> {
+                        const auto found = model.find(key);
+                        if (found == model.end()) return std::optional<Bytes>();
+                        return std::optional(found->second);
+                      },
+                      [&](const Bytes& key, const Bytes& value) { model[key] = value; }, start)
+                      .ok());
+    }
+    std::vector<Part> parts;
+    for (auto& body : bodies) parts.push_back({body});
+    store_->RunParts(scopes, Access::kWrite, parts);
+    for (const Part& part : parts) ASSERT_TRUE(part.result.ok()) << part.result.error().message;
+  }
+  const Rows rows = ScanAll(Range::Prefix(Space::kData, "k"));
+  EXPECT_EQ((std::map<Bytes, Bytes>(rows.begin(), rows.end())), model);
+}
+
+TEST_F(StoreTest, PartsThatReadAreConsistent) {
+  for (int i = 0; i < 40; ++i) Put("k" + std::to_string(i), std::to_string(i));
+  std::vector<std::function<Result<void>(Transaction&)>> bodies;
+  std::vector<Bytes> found(40);
+  for (int i = 0; i < 40; ++i) {
+    bodies.emplace_back([&, i](Transaction& txn) -> Result<void> {
+      CAIRN_ASSIGN_OR_RETURN(const auto value, txn.Get({Space::kData, "k" + std::to_string(i)}));
+      found[i] = value.value_or("");
+      if (i % 10 != 0) return {};
+      size_t rows = 0;
+      CAIRN_RETURN_IF_ERROR(txn.Scan(Range::Prefix(Space::kData, "k"), {}, [&](auto, auto) {
+        ++rows;
+        return true;
+      }));
+      EXPECT_EQ(rows, 40U);
+      return {};
+    });
+  }
+  std::vector<Part> parts;
+  for (auto& body : bodies) parts.push_back({body});
+  store_->RunParts({}, Access::kRead, parts);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(parts[i].result.ok()) << parts[i].result.error().message;
+    EXPECT_EQ(found[i], std::to_string(i));
+  }
 }
 
 }  // namespace

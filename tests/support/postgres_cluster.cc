@@ -37,7 +37,10 @@ Result<std::unique_ptr<store::postgres::Connection>> Connect(const std::string& 
 
 }  // namespace
 
-PostgresCluster::PostgresCluster(const Options& options) : options_(options), port_(FreePort()) {
+PostgresCluster::PostgresCluster(const Options& options)
+    : options_(options),
+      data_(options.data.empty() ? directory_ / "data" : options.data),
+      port_(FreePort()) {
   MakeDirectory();
   Start();
 }
@@ -57,34 +60,67 @@ std::vector<std::string> PostgresCluster::AsUser(std::vector<std::string> comman
   return args;
 }
 
+void PostgresCluster::GiveToServer(const std::string& path) const {
+  if (getuid() != 0) return;
+  const passwd* user = getpwnam("postgres");
+  CAIRN_CHECK(user != nullptr, "PostgreSQL is not installed: scripts/setup.sh test");
+  CAIRN_CHECK(chown(path.c_str(), user->pw_uid, user->pw_gid) == 0, "{}", path);
+}
+
+std::vector<std::string> PostgresCluster::MakeCommand(const std::string& password) const {
+  if (const PostgresCluster* primary = options_.primary) {
+    return {std::string(kPrograms) + "pg_basebackup",
+            "--pgdata",
+            data_,
+            "--host",
+            primary->directory_.path(),
+            "--port",
+            std::to_string(primary->port_),
+            "--username",
+            std::string(kOwner),
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+            "--no-sync"};
+  }
+  return {std::string(kPrograms) + "initdb",
+          "--pgdata",
+          data_,
+          "--username",
+          std::string(kOwner),
+          "--pwfile",
+          password,
+          "--no-locale",
+          "--encoding",
+          "UTF8",
+          "--auth-local=trust",
+          "--auth-host=scram-sha-256",
+          "--no-sync",
+          "--no-instructions"};
+}
+
 void PostgresCluster::MakeDirectory() {
   const std::string password = directory_.Write("password", kPassword);
-  if (getuid() == 0) {
-    const passwd* user = getpwnam("postgres");
-    CAIRN_CHECK(user != nullptr, "PostgreSQL is not installed: scripts/setup.sh test");
-    for (const std::string& path : {directory_.path(), password}) {
-      CAIRN_CHECK(chown(path.c_str(), user->pw_uid, user->pw_gid) == 0);
-    }
-  }
+  GiveToServer(directory_.path());
+  GiveToServer(password);
   ProcessOptions options;
-  options.args =
-      AsUser({std::string(kPrograms) + "initdb", "--pgdata", directory_ / "data", "--username",
-              std::string(kOwner), "--pwfile", password, "--no-locale", "--encoding", "UTF8",
-              "--auth-local=trust", "--auth-host=scram-sha-256", "--no-sync", "--no-instructions"});
+  options.args = AsUser(MakeCommand(password));
   options.directory = directory_.path();
   const Finished made = RunToEnd(options, kStartLimit);
-  CAIRN_CHECK(made.status.ok(), "initdb: {}", made.err);
+  CAIRN_CHECK(made.status.ok(), "{}", made.err);
 }
 
 void PostgresCluster::Start() {
   ProcessOptions options;
-  options.args = {std::string(kPrograms) + "postgres", "-D", directory_ / "data"};
+  options.args = {std::string(kPrograms) + "postgres", "-D", data_};
   const std::string sync = options_.sync ? "on" : "off";
   for (const std::string& setting :
        {fmt::format("port={}", port_), std::string("listen_addresses=127.0.0.1"),
         "unix_socket_directories=" + directory_.path(), std::string("max_connections=300"),
         std::string("shared_buffers=64MB"), std::string("max_pred_locks_per_transaction=256"),
         "fsync=" + sync, "full_page_writes=" + sync, std::string("log_min_messages=fatal")}) {
+    options.args.insert(options.args.end(), {"-c", setting});
+  }
+  for (const std::string& setting : options_.settings) {
     options.args.insert(options.args.end(), {"-c", setting});
   }
   options.args = AsUser(options.args);
@@ -105,6 +141,19 @@ void PostgresCluster::Kill() {
   process_->Signal(SIGQUIT);  // an immediate shutdown: it recovers at the next start
   if (!process_->Wait(std::chrono::seconds(20))) process_->Kill();
   process_.reset();
+}
+
+void PostgresCluster::KillNow() {
+  process_->Kill();
+  process_.reset();
+}
+
+void PostgresCluster::Promote() { Execute("SELECT pg_promote()"); }
+
+std::string PostgresCluster::UrlOfEither(const PostgresCluster& a, const PostgresCluster& b) {
+  return fmt::format(
+      "postgres:///postgres?host={},{}&port={},{}&user={}&target_session_attrs=read-write",
+      a.directory_.path(), b.directory_.path(), a.port_, b.port_, kOwner);
 }
 
 std::string PostgresCluster::url() const {

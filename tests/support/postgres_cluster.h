@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
@@ -20,6 +21,10 @@ class PostgresCluster {
  public:
   struct Options {
     bool sync = false;
+    std::vector<std::string> settings = {};  // name=value, as in postgresql.conf
+    // Begins as a copy of this one and follows it, until Promote. It outlives this one's start.
+    const PostgresCluster* primary = nullptr;
+    std::string data = {};  // an empty directory on a file system of the test's own; empty: none
   };
   explicit PostgresCluster(const Options& options);
   ~PostgresCluster();
@@ -36,6 +41,11 @@ class PostgresCluster {
   // Any user, over TCP.
   std::string TcpUrl(std::string_view user, std::string_view password) const;
 
+  // The one of these that takes writes, through their sockets.
+  static std::string UrlOfEither(const PostgresCluster& a, const PostgresCluster& b);
+  // The directory that holds certificates and other files for it.
+  const std::string& directory() const { return directory_.path(); }
+
   // Runs SQL as the owner; the test ends if it fails.
   void Execute(const std::string& sql) const;
   // How many rows `sql` gives.
@@ -44,13 +54,21 @@ class PostgresCluster {
   void Start();
   // Ends it at once, as a crash would.
   void Kill();
+  // kill -9. Sessions that are left notice by themselves and end.
+  void KillNow();
+  // A standby becomes a server of its own.
+  void Promote();
+  // Gives a file that this process has made to the user that the server runs as.
+  void GiveToServer(const std::string& path) const;
 
  private:
   void MakeDirectory();
+  std::vector<std::string> MakeCommand(const std::string& password) const;
   std::vector<std::string> AsUser(std::vector<std::string> command) const;
 
   const Options options_;
   TempDirectory directory_;
+  const std::string data_;
   int port_ = 0;
   std::unique_ptr<Process> process_;
 };

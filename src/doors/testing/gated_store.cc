@@ -69,6 +69,15 @@ Result<store::Commit> GatedStore::RunRead(const store::Scopes& scopes, store::Bo
   return inner_->RunRead(scopes, body);
 }
 
+void GatedStore::RunParts(const store::Scopes& scopes, store::Access access,
+                          std::span<store::Part> parts) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++runs_;
+  }
+  inner_->RunParts(scopes, access, parts);
+}
+
 std::unique_ptr<store::Group> GatedStore::NewGroup() {
   return std::make_unique<GatedGroup>(*this, inner_->NewGroup());
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,10 @@ class GatedStore final : public store::Store {
 
   Result<store::Commit> Run(const store::Scopes& scopes, store::Body body) override;
   Result<store::Commit> RunRead(const store::Scopes& scopes, store::Body body) override;
+  void RunParts(const store::Scopes& scopes, store::Access access,
+                std::span<store::Part> parts) override;
+  bool shares_transactions() const override { return inner_->shares_transactions(); }
+  bool shared() const override { return inner_->shared(); }
   std::unique_ptr<store::Group> NewGroup() override;
   Result<std::unique_ptr<store::Snapshot>> Read() override { return inner_->Read(); }
   bool IsDurable(store::Commit commit) const override;

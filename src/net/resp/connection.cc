@@ -280,7 +280,9 @@ void SocketConnection::EndOfInput() {
 
 void SocketConnection::Flush() {
   if (closed_) return;
-  if (!protocol_error_.empty()) FailProtocol();
+  // Replies still being made come before the error and the end.
+  const bool working = paused_ && pause_reason_ == PauseReason::kWorking;
+  if (!protocol_error_.empty() && !working) FailProtocol();
   if (paused_ && pause_reason_ == PauseReason::kBlocked && input_ended_) return CloseNow();
 
   Write();
@@ -290,7 +292,7 @@ void SocketConnection::Flush() {
                       {{"client", peer_}, {"unsent_bytes", replies_.unsent()}});
     return CloseNow();
   }
-  if (closing_ && replies_.sealed_all_sent()) {
+  if (closing_ && !working && replies_.sealed_all_sent()) {
     transport_->FinishSending();
     lingers_ = !input_ended_ && !shard_.draining();
     return CloseNow();

@@ -99,14 +99,18 @@ Bytes EncodeNumbers(std::span<const int64_t> values) {
   return out;
 }
 
-Bytes EncodeKeys(std::span<const Bytes> keys) {
+Bytes EncodeKeys(std::span<const BytesView> keys) {
   Bytes out;
   AppendArrayHeader(out, kOidBytea, keys.size());
-  for (const Bytes& key : keys) {
+  for (const BytesView key : keys) {
     AppendBig32(out, static_cast<uint32_t>(key.size()));
     out += key;
   }
   return out;
+}
+
+Bytes EncodeKeys(std::span<const Bytes> keys) {
+  return EncodeKeys(std::vector<BytesView>(keys.begin(), keys.end()));
 }
 
 // --- Rows ---------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ struct ConnectionOptions {
 // PostgreSQL's binary form of parameters.
 Bytes EncodeNumber(int64_t value);
 Bytes EncodeNumbers(std::span<const int64_t> values);
+Bytes EncodeKeys(std::span<const BytesView> keys);
 Bytes EncodeKeys(std::span<const Bytes> keys);
 
 // One session with the server, in pipeline mode: statements are queued with Send and answered by

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "store/copy.h"
 #include "store/store.h"
 
 namespace cairn::store::postgres {
@@ -46,6 +47,11 @@ std::string PublicUrl(std::string_view url);
 // Refuses, naming what is wrong: a server that cannot be reached, a wrong password, missing rights,
 // a schema of an older or newer version, a schema that holds something else.
 Result<std::unique_ptr<Store>> Open(const Options& options, const Clock& clock, const Log& log);
+
+// The numbers that the store of options.schema has given out, and a way to go on from higher ones;
+// lower ones change nothing.
+Result<Numbers> ReadNumbers(const Options& options);
+Result<void> RaiseNumbers(const Options& options, const Numbers& numbers);
 
 // What `cairn doctor` tells about a database without changing it.
 struct DatabaseReport {

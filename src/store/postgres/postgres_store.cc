@@ -178,6 +178,21 @@ Result<Commit> PostgresStore::RunRead(const Scopes& scopes, Body body) {
   return RunIn(View::kReadOnce, scopes, body);
 }
 
+void PostgresStore::RunParts(const Scopes& scopes, Access access, std::span<Part> parts) {
+  const Result<Commit> all =
+      RunIn(access == Access::kRead ? View::kReadOnce : View::kWrite, scopes,
+            [&](Transaction& transaction) {
+              return static_cast<PostgresTransaction&>(transaction).RunParts(parts);
+            });
+  // What the server will not take of one must not be the end of the others.
+  const bool refused = !all.ok() && all.error().code != ErrorCode::kUnavailable &&
+                       all.error().code != ErrorCode::kOutcomeUnknown;
+  if (refused && parts.size() > 1) return Store::RunParts(scopes, access, parts);
+  for (Part& part : parts) {
+    if (!all.ok() || part.result.ok()) part.result = all;
+  }
+}
+
 Result<Commit> PostgresStore::RunIn(View view, const Scopes& scopes, Body body) {
   const Scopes everything = Scopes::Exclusive();
   const auto deadline = steady_clock::now() + kKeepTrying;
@@ -416,6 +431,36 @@ std::string PublicUrl(std::string_view url) {
 Result<std::unique_ptr<Store>> Open(const Options& options, const Clock& clock, const Log& log) {
   CAIRN_ASSIGN_OR_RETURN(auto store, PostgresStore::Open(options, clock, log));
   return std::unique_ptr<Store>(std::move(store));
+}
+
+Result<Numbers> ReadNumbers(const Options& options) {
+  CAIRN_ASSIGN_OR_RETURN(const auto connection,
+                         Connection::Open({options.url, options.statement_timeout}, nullptr));
+  const auto read = [&](std::string_view sequence) -> Result<uint64_t> {
+    const Replies replies = connection->Execute(
+        fmt::format("SELECT last_value FROM {}", Qualified(options.schema, sequence)));
+    if (!replies.ok()) return *replies.error;
+    return static_cast<uint64_t>(replies.rows[0].number(0, 0));
+  };
+  Numbers numbers;
+  CAIRN_ASSIGN_OR_RETURN(const uint64_t stamp, read("stamp"));
+  CAIRN_ASSIGN_OR_RETURN(const uint64_t event, read("event"));
+  numbers.stamp = stamp + kStampsAtOnce;
+  numbers.event = event + 1;
+  return numbers;
+}
+
+Result<void> RaiseNumbers(const Options& options, const Numbers& numbers) {
+  CAIRN_ASSIGN_OR_RETURN(const auto connection,
+                         Connection::Open({options.url, options.statement_timeout}, nullptr));
+  for (const auto& [sequence, number] :
+       {std::pair("stamp", numbers.stamp), std::pair("event", numbers.event)}) {
+    const std::string name = Qualified(options.schema, sequence);
+    const Replies replies = connection->Execute(
+        fmt::format("SELECT setval('{0}', {1}) FROM {0} WHERE last_value < {1}", name, number));
+    if (!replies.ok()) return *replies.error;
+  }
+  return {};
 }
 
 Result<DatabaseReport> Inspect(const Options& options) {

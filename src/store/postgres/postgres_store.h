@@ -29,6 +29,9 @@ class PostgresStore final : public Store {
 
   Result<Commit> Run(const Scopes& scopes, Body body) override;
   Result<Commit> RunRead(const Scopes& scopes, Body body) override;
+  // One transaction for all, run again as a whole.
+  void RunParts(const Scopes& scopes, Access access, std::span<Part> parts) override;
+  bool shares_transactions() const override { return true; }
   // Its bodies all fail with kWouldBlock: the answer is always beyond the network.
   std::unique_ptr<Group> NewGroup() override;
   Result<std::unique_ptr<Snapshot>> Read() override;

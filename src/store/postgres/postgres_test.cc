@@ -1,17 +1,24 @@
 // What only a store on PostgreSQL has: other nodes, sessions that break, a server that says no. The
 // contract's own tests run on this engine with CAIRN_TEST_ENGINE=postgres.
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
+#include "base/random.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/open.h"
 #include "store/store.h"
 #include "store/timers.h"
 #include "tests/support/postgres_cluster.h"
+#include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/test_store.h"
 
@@ -98,6 +105,121 @@ TEST_F(PostgresTest, WrongPasswordIsUnauthorizedAndTheRightOneServes) {
   EXPECT_EQ(Get(*store, "k"), "v");
 }
 
+TEST_F(PostgresTest, PasswordComesFromTheEnvironmentOrAFile) {
+  const std::string without = cluster().TcpUrl("cairn", PostgresCluster::kPassword);
+  const std::string encoded = ":correct%20horse@";
+  options_.url = std::string(without).replace(without.find(encoded), encoded.size(), "@");
+  EXPECT_EQ(Refusal().code, ErrorCode::kUnauthorized);
+  setenv("PGPASSWORD", std::string(PostgresCluster::kPassword).c_str(), 1);
+  EXPECT_TRUE(Put(*MustOpen(), "k", "v").ok());
+  unsetenv("PGPASSWORD");
+
+  const std::string file = directory_.Write(
+      "passwords", "*:*:*:cairn:" + std::string(PostgresCluster::kPassword) + "\n");
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  const std::string url = options_.url;
+  options_.url = url + "?passfile=" + file;
+  EXPECT_TRUE(Put(*MustOpen(), "k", "v").ok());
+  options_.url = url;
+  setenv("PGPASSFILE", file.c_str(), 1);
+  EXPECT_TRUE(Put(*MustOpen(), "k", "v").ok());
+  unsetenv("PGPASSFILE");
+}
+
+// A certificate for 127.0.0.1 that signs itself.
+void MakeCertificate(const std::string& certificate, const std::string& key) {
+  const cairn::testing::Finished made = cairn::testing::RunToEnd(
+      {.args = {"/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate}});
+  ASSERT_TRUE(made.status.ok()) << made.err;
+}
+
+TEST_F(PostgresTest, TlsIsSpokenAndAWrongCertificateRefused) {
+  const std::string certificate = cluster().directory() + "/server.crt";
+  const std::string key = cluster().directory() + "/server.key";
+  MakeCertificate(certificate, key);
+  MakeCertificate(directory_ / "other.crt", directory_ / "other.key");
+  std::filesystem::permissions(key, std::filesystem::perms::owner_read);
+  cluster().GiveToServer(key);
+  cluster().Execute("ALTER SYSTEM SET ssl_cert_file = '" + certificate + "'");
+  cluster().Execute("ALTER SYSTEM SET ssl_key_file = '" + key + "'");
+  cluster().Execute("ALTER SYSTEM SET ssl = on");
+  cluster().Execute("SELECT pg_reload_conf()");
+
+  const std::string url = cluster().TcpUrl("cairn", PostgresCluster::kPassword);
+  options_.url = url + "?sslmode=verify-full&sslrootcert=" + certificate;
+  // The server heeds new settings a moment later.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!Open(options_, clock_, Log::Silent()).ok()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << Refusal().message;
+  }
+  const auto store = MustOpen();
+  EXPECT_TRUE(Put(*store, "k", "v").ok());
+  EXPECT_GT(cluster().Count("SELECT 1 FROM pg_stat_ssl WHERE ssl"), 0U);
+
+  options_.url = url + "?sslmode=verify-full&sslrootcert=" + (directory_ / "other.crt");
+  const Error refusal = Refusal();
+  EXPECT_EQ(refusal.code, ErrorCode::kUnavailable);
+  EXPECT_NE(refusal.message.find("certificate"), std::string::npos) << refusal.message;
+}
+
+// A file system in memory, gone with the object.
+class SmallDisk {
+ public:
+  explicit SmallDisk(std::string path) : path_(std::move(path)) {
+    std::filesystem::create_directory(path_);
+    mounted_ = mount("tmpfs", path_.c_str(), "tmpfs", 0, "size=6m") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(path_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool mounted() const { return mounted_; }
+  const std::string& path() const { return path_; }
+  bool Grow() const { return mount("", path_.c_str(), "tmpfs", MS_REMOUNT, "size=64m") == 0; }
+
+ private:
+  const std::string path_;
+  bool mounted_ = false;
+};
+
+// The tables are on a file system with room for little; the server's log is not.
+TEST_F(PostgresTest, FullDiskOnTheServerRefusesWritesUntilThereIsRoom) {
+  const SmallDisk disk(directory_ / "disk");
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "cannot mount a small file system: " << std::strerror(errno);
+  }
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms::all);
+  cluster().GiveToServer(disk.path());
+  cluster().Execute("CREATE TABLESPACE small LOCATION '" + disk.path() + "'");
+  options_.url = cluster().url() + "&options=-c%20default_tablespace%3Dsmall";
+  {
+    const auto store = MustOpen();
+    SeededRandom random(3);
+    int written = 0;
+    Result<Commit> refused = Commit{};
+    while ((refused = Put(*store, "k" + std::to_string(written), random.NextBytes(50'000))).ok()) {
+      ASSERT_LT(++written, 1000);
+    }
+    EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
+    EXPECT_NE(refused.error().message.find("disk is full"), std::string::npos)
+        << refused.error().message;
+    ASSERT_GT(written, 0);
+    EXPECT_TRUE(Get(*store, "k0").has_value()) << "reads go on";
+    ASSERT_TRUE(disk.Grow()) << std::strerror(errno);
+    EXPECT_TRUE(Put(*store, "later", "v").ok());
+    for (int i = 0; i < written; ++i) {
+      EXPECT_EQ(Get(*store, "k" + std::to_string(i)).value_or("").size(), 50'000U);
+    }
+    EXPECT_EQ(Get(*store, "k" + std::to_string(written)), std::nullopt);
+  }
+  cluster().Execute("DROP SCHEMA \"" + options_.schema + "\" CASCADE");
+  cluster().Execute("DROP TABLESPACE small");
+}
+
 TEST_F(PostgresTest, MissingRightsAreForbidden) {
   cluster().Execute("DROP ROLE IF EXISTS weak");
   cluster().Execute("CREATE ROLE weak LOGIN PASSWORD 'weak'");
@@ -118,6 +240,9 @@ TEST_F(PostgresTest, OtherVersionsAndForeignSchemasAreRefusedByName) {
   MustOpen();
   cluster().Execute("UPDATE " + Table("meta") + " SET value = '99' WHERE name = 'version'");
   EXPECT_NE(Refusal().message.find("version 99"), std::string::npos) << Refusal().message;
+  EXPECT_NE(Refusal().message.find("use a newer Cairn"), std::string::npos) << Refusal().message;
+  cluster().Execute("UPDATE " + Table("meta") + " SET value = '-1' WHERE name = 'version'");
+  EXPECT_NE(Refusal().message.find("use an older Cairn"), std::string::npos) << Refusal().message;
   cluster().Execute("DELETE FROM " + Table("meta"));
   EXPECT_NE(Refusal().message.find("no Cairn store"), std::string::npos) << Refusal().message;
   options_.schema = "Quoted\"";
@@ -316,6 +441,45 @@ TEST_F(PostgresTest, NodesAddToOneCounterAndSeeTheSum) {
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(BytesReader(*Get(*there, "count")).Big64(), 200u);
   EXPECT_TRUE(here->Verify().ok());
+}
+
+// Two nodes append while a third follows: it never finds a new row behind one it has seen.
+TEST_F(PostgresTest, ReaderOfEventsNeverSkipsOne) {
+  const auto here = MustOpen();
+  const auto there = MustOpen();
+  const auto reader = MustOpen();
+  constexpr uint64_t kEach = 60;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Store& store = t % 2 == 0 ? *here : *there;
+      for (uint64_t i = 0; i < kEach; ++i) {
+        EXPECT_TRUE(store
+                        .Run({},
+                             [&](Transaction& txn) -> Result<void> {
+                               txn.AppendEvent({Space::kEvents, "log/"}, std::to_string(t));
+                               return {};
+                             })
+                        .ok());
+      }
+    });
+  }
+  Range left = Range::Prefix(Space::kEvents, "log/");
+  uint64_t followed = 0;
+  while (followed < 4 * kEach) {
+    const auto snapshot = reader->Read();
+    ASSERT_TRUE(snapshot.ok());
+    ASSERT_TRUE((*snapshot)
+                    ->Scan(left, {},
+                           [&](BytesView key, BytesView) {
+                             left.begin = Bytes(key) + '\0';
+                             ++followed;
+                             return true;
+                           })
+                    .ok());
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(cluster().Count("SELECT key FROM " + Table("events")), 4 * kEach);
 }
 
 TEST_F(PostgresTest, BackupNamesTheToolThatMakesOne) {

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <limits>
 #include <tuple>
 
 #include "base/hash.h"
+#include "store/postgres/long_key.h"
 #include "store/scan_merge.h"
 #include "store/timers.h"
 
@@ -27,6 +30,9 @@ constexpr size_t kTopicsAtOnce = 400;
 // Timers due later than this are found in time by the other nodes' look at the first one.
 constexpr int64_t kAnnouncedTimerUs = 2'000'000;
 
+// Rows written by one statement, in bytes.
+constexpr size_t kMostBytesTogether = 1 << 20;
+
 // Locks that stand for no scope.
 constexpr BytesView kEverything = "everything";
 constexpr BytesView kEventOrder = "event order";
@@ -35,84 +41,147 @@ bool LessKey(const WriteSet::Row* a, const WriteSet::Row* b) {
   return a->space != b->space ? a->space < b->space : a->key < b->key;
 }
 
+// How many of the first rows one statement can write: those of one space that are all put or all
+// deleted, as far as a message may hold them; a long key is alone.
+size_t CountAlike(std::span<const WriteSet::Row* const> rows) {
+  size_t count = 0;
+  size_t bytes = 0;
+  for (const WriteSet::Row* row : rows) {
+    bytes += row->key.size() + row->value.size();
+    const bool alike = row->space == rows[0]->space && row->state == rows[0]->state &&
+                       !IsLong(row->key) && !IsLong(rows[0]->key);
+    if (count > 0 && (!alike || bytes > kMostBytesTogether)) break;
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 // The rows of one range, fetched in batches: each continues behind the last key of the one before.
 class BatchSource {
  public:
   BatchSource(PostgresTransaction& transaction, const Range& range, const ScanOptions& options)
-      : transaction_(transaction), range_(range), reverse_(options.reverse) {
+      : transaction_(transaction),
+        wanted_(range),
+        left_(StoredRange(range)),
+        reverse_(options.reverse) {
     const bool bounded = options.limit <= kLargestBatch;
     batch_ = bounded ? std::max<size_t>(options.limit, 1) : kFirstBatch;
   }
 
   void Start() { Fetch(); }
   void Step() {
-    if (++at_ < size_ || !more_) return;
-    // Copied: the row goes with its batch.
-    Bytes last(*rows_->at(size_ - 1, 0));
-    if (reverse_) {
-      range_.end = std::move(last);
-    } else {
-      last.push_back('\0');
-      range_.begin = std::move(last);
-    }
+    if (++at_ < rows_.size() || !more_) return;
     batch_ = std::min(batch_ * 4, kLargestBatch);
     Fetch();
   }
-  bool Valid() const { return at_ < size_; }
-  BytesView key() const { return *rows_->at(at_, 0); }
-  BytesView value() const {
-    if (const auto sum = sums_.find(at_); sum != sums_.end()) return sum->second;
-    return *rows_->at(at_, 1);
-  }
+  bool Valid() const { return at_ < rows_.size(); }
+  BytesView key() const { return rows_[at_].first; }
+  BytesView value() const { return rows_[at_].second; }
   Result<void> status() const { return status_; }
 
  private:
+  using Row = std::pair<Bytes, Bytes>;
+
   void Fetch() {
-    rows_.reset();
-    sums_.clear();
-    at_ = 0;
-    size_ = 0;
-    more_ = false;
-    status_ = TryFetch();
-    if (!status_.ok()) size_ = 0;
+    do {
+      rows_.clear();
+      at_ = 0;
+      more_ = false;
+      status_ = TryFetch();
+      if (!status_.ok()) rows_.clear();
+    } while (status_.ok() && rows_.empty() && more_);
   }
 
   Result<void> TryFetch() {
-    CAIRN_RETURN_IF_ERROR(transaction_.CheckMayAsk());
-    transaction_.QueueBegin();
-    const size_t skipped = transaction_.queued_;
-    const Bytes limit = EncodeNumber(static_cast<int64_t>(batch_));
-    if (range_.end) {
-      transaction_.Queue(
-          {range_.space, reverse_ ? SpaceStatement::kBackwardFrom : SpaceStatement::kForwardTo},
-          {range_.begin, *range_.end, limit});
-    } else {
-      transaction_.Queue(
-          {range_.space, reverse_ ? SpaceStatement::kBackward : SpaceStatement::kForward},
-          {range_.begin, limit});
+    CAIRN_ASSIGN_OR_RETURN(const Rows rows, Ask(left_, batch_));
+    if (rows.size() == 0) return {};
+    more_ = rows.size() == batch_;
+    const Bytes last(*rows.at(rows.size() - 1, 0));
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const BytesView stored_key = *rows.at(row, 0);
+      if (IsInGroup(stored_key)) {
+        CAIRN_RETURN_IF_ERROR(AddGroup(stored_key.substr(0, kStoredPrefixBytes)));
+      } else {
+        CAIRN_ASSIGN_OR_RETURN(Row decoded, Decode(rows, row));
+        rows_.push_back(std::move(decoded));
+      }
     }
-    CAIRN_ASSIGN_OR_RETURN(std::vector<Rows> answers, transaction_.Ask(skipped));
-    rows_ = std::move(answers[0]);
-    size_ = rows_->size();
-    more_ = size_ == batch_;
-    for (size_t row = 0; row < size_; ++row) {
-      if (rows_->at(row, 1)) continue;
-      CAIRN_ASSIGN_OR_RETURN(sums_[row], transaction_.SumCounter(range_.space, *rows_->at(row, 0)));
-    }
+    ContinueBehind(last);
     return {};
   }
 
+  Result<Rows> Ask(const Range& range, size_t most) {
+    CAIRN_RETURN_IF_ERROR(transaction_.CheckMayAsk());
+    transaction_.QueueBegin();
+    const size_t skipped = transaction_.queued_;
+    const Bytes limit = EncodeNumber(static_cast<int64_t>(most));
+    if (range.end) {
+      transaction_.Queue(
+          {range.space, reverse_ ? SpaceStatement::kBackwardFrom : SpaceStatement::kForwardTo},
+          {range.begin, *range.end, limit});
+    } else {
+      transaction_.Queue(
+          {range.space, reverse_ ? SpaceStatement::kBackward : SpaceStatement::kForward},
+          {range.begin, limit});
+    }
+    CAIRN_ASSIGN_OR_RETURN(std::vector<Rows> answers, transaction_.Ask(skipped));
+    return std::move(answers[0]);
+  }
+
+  Result<Row> Decode(const Rows& rows, size_t row) {
+    const BytesView key = *rows.at(row, 0);
+    const auto value = rows.at(row, 1);
+    if (!value) {
+      CAIRN_ASSIGN_OR_RETURN(Bytes sum, transaction_.SumCounter(left_.space, key));
+      return Row(key, std::move(sum));
+    }
+    if (!IsLong(key)) return Row(key, *value);
+    const auto decoded = DecodeLongRow(*value);
+    if (!decoded) return Error{ErrorCode::kCorruption, "the row of a long key is damaged"};
+    return Row(decoded->first, decoded->second);
+  }
+
+  // All rows that begin with `prefix`, in the order of their keys; once.
+  Result<void> AddGroup(BytesView prefix) {
+    if (group_ == prefix) return {};
+    group_ = Bytes(prefix);
+    CAIRN_ASSIGN_OR_RETURN(const Rows rows, Ask(Range::Prefix(left_.space, prefix),
+                                                std::numeric_limits<int32_t>::max()));
+    std::vector<Row> group;
+    for (size_t row = 0; row < rows.size(); ++row) {
+      CAIRN_ASSIGN_OR_RETURN(Row decoded, Decode(rows, row));
+      if (wanted_.Contains(decoded.first)) group.push_back(std::move(decoded));
+    }
+    std::sort(group.begin(), group.end());
+    if (reverse_) std::reverse(group.begin(), group.end());
+    rows_.insert(rows_.end(), std::move_iterator(group.begin()), std::move_iterator(group.end()));
+    return {};
+  }
+
+  void ContinueBehind(const Bytes& last) {
+    const BytesView prefix = BytesView(last).substr(0, kStoredPrefixBytes);
+    if (reverse_) {
+      left_.end = IsInGroup(last) ? Bytes(prefix) : last;
+    } else if (!IsInGroup(last)) {
+      left_.begin = last + '\0';
+    } else if (auto next = PrefixSuccessor(prefix)) {
+      left_.begin = *std::move(next);
+    } else {
+      more_ = false;
+    }
+  }
+
   PostgresTransaction& transaction_;
-  Range range_;  // what is left of it
+  const Range wanted_;
+  Range left_;  // what is left of it, in stored keys
   const bool reverse_;
   size_t batch_;
-  std::optional<Rows> rows_;
-  std::map<size_t, Bytes> sums_;  // of the rows that are counters
+  std::vector<Row> rows_;
   size_t at_ = 0;
-  size_t size_ = 0;
   bool more_ = false;
+  std::optional<Bytes> group_;  // the last one added
   Result<void> status_;
 };
 
@@ -175,8 +244,14 @@ Replies PostgresTransaction::Exchange() {
   return connection_.Exchange();
 }
 
+Error PostgresTransaction::Gathering() {
+  lacked_ = true;
+  return {ErrorCode::kWouldBlock, "asked together with what others want to know"};
+}
+
 Result<void> PostgresTransaction::CheckMayAsk() {
   if (error_) return *error_;
+  if (gathering_) return Gathering();
   if (!over_) return {};
   CAIRN_CHECK(view_ == View::kReadOnce);
   needs_restart_ = true;
@@ -214,14 +289,52 @@ Result<void> PostgresTransaction::Start() {
   return {};
 }
 
+// --- Parts --------------------------------------------------------------------------------------
+
+void PostgresTransaction::RunPart(Part& part) {
+  const WriteSet::Mark mark = writes_.mark();
+  stamp_.reset();  // others may look between two parts, and must see that there are two
+  const Result<void> ran = part.body(*this);
+  if (!ran.ok()) writes_.UndoTo(mark);
+  part.result = ran.ok() ? Result<Commit>(Commit{}) : Result<Commit>(ran.error());
+}
+
+Result<void> PostgresTransaction::RunParts(std::span<Part> parts) {
+  // Bodies that go from row to row would never stop to want another: these ask by themselves.
+  constexpr int kMostGatherings = 4;
+  for (int pass = 0;; ++pass) {
+    gathering_ = parts.size() > 1 && pass < kMostGatherings;
+    lacked_ = false;
+    lacked_keys_.clear();
+    for (Part& part : parts) RunPart(part);
+    const bool gathered = std::exchange(gathering_, false);
+    if (error_) return *error_;
+    if (needs_restart_) return Error{ErrorCode::kWouldBlock, "the parts ask more than once"};
+    if (!gathered || !lacked_) return {};
+    writes_.Clear();
+    if (lacked_keys_.empty()) pass = kMostGatherings;  // a scan, which cannot be asked ahead
+    CAIRN_RETURN_IF_ERROR(Load({lacked_keys_.begin(), lacked_keys_.end()}));
+  }
+}
+
 // --- Reading ------------------------------------------------------------------------------------
 
 Result<void> PostgresTransaction::Load(const std::vector<OwnedKey>& keys) {
+  if (gathering_) {
+    bool known = true;
+    for (const OwnedKey& key : keys) {
+      if (values_.contains(key)) continue;
+      lacked_keys_.insert(key);
+      known = false;
+    }
+    if (known) return {};
+    return Gathering();
+  }
   std::array<std::vector<Bytes>, kAllSpaces.size()> wanted;
   const auto want = [&](const OwnedKey& key) {
     if (values_.contains(key)) return;
     values_[key] = std::nullopt;
-    wanted[static_cast<size_t>(key.first)].push_back(key.second);
+    wanted[static_cast<size_t>(key.first)].push_back(StoredKey(key.second));
   };
   for (const OwnedKey& key : keys) want(key);
   if (std::ranges::all_of(wanted, &std::vector<Bytes>::empty)) return {};
@@ -249,7 +362,12 @@ Result<void> PostgresTransaction::Load(const std::vector<OwnedKey>& keys) {
     const Rows& rows = answers[answer++];
     for (size_t row = 0; row < rows.size(); ++row) {
       OwnedKey key{space, Bytes(*rows.at(row, 0))};
-      if (const auto value = rows.at(row, 1)) {
+      const auto value = rows.at(row, 1);
+      if (value && IsLong(key.second)) {
+        const auto decoded = DecodeLongRow(*value);
+        if (!decoded) return Error{ErrorCode::kCorruption, "the row of a long key is damaged"};
+        values_[{space, Bytes(decoded->first)}] = Bytes(decoded->second);
+      } else if (value) {
         values_[key] = Bytes(*value);
       } else {
         counters.push_back(std::move(key));
@@ -331,7 +449,15 @@ void PostgresTransaction::Delete(Key key) {
 
 void PostgresTransaction::DeleteRange(const Range& range) {
   CheckWritable();
-  writes_.DeleteRange(range);
+  if (!HasLongBound(range)) return writes_.DeleteRange(range);
+  // The database cannot tell where it ends. A failure is remembered.
+  std::vector<Bytes> keys;
+  const Result<void> found = Scan(range, {}, [&](BytesView key, BytesView) {
+    keys.emplace_back(key);
+    return true;
+  });
+  if (!found.ok()) return;
+  for (const Bytes& key : keys) writes_.Delete({range.space, key});
 }
 
 void PostgresTransaction::Add(Key counter, int64_t delta) {
@@ -461,11 +587,36 @@ void PostgresTransaction::QueueWrites() {
     if (row.state != WriteSet::State::kUnknown) rows.push_back(&row);
   }
   std::sort(rows.begin(), rows.end(), LessKey);
-  for (const WriteSet::Row* row : rows) {
-    if (row->state == WriteSet::State::kPut) {
-      Queue({row->space, SpaceStatement::kPut}, {row->key, row->value});
+  for (std::span<const WriteSet::Row* const> left = rows; !left.empty();) {
+    const size_t count = CountAlike(left);
+    QueueAlike(left.first(count));
+    left = left.subspan(count);
+  }
+}
+
+void PostgresTransaction::QueueAlike(std::span<const WriteSet::Row* const> rows) {
+  const WriteSet::Row& first = *rows[0];
+  const bool put = first.state == WriteSet::State::kPut;
+  if (IsLong(first.key) && put) {
+    Queue({first.space, SpaceStatement::kPut},
+          {StoredKey(first.key), StoredValue(first.key, first.value)});
+  } else if (IsLong(first.key)) {
+    Queue({first.space, SpaceStatement::kDelete}, {StoredKey(first.key)});
+  } else if (rows.size() == 1 && put) {
+    Queue({first.space, SpaceStatement::kPut}, {first.key, first.value});
+  } else if (rows.size() == 1) {
+    Queue({first.space, SpaceStatement::kDelete}, {first.key});
+  } else {
+    std::vector<BytesView> keys;
+    std::vector<BytesView> values;
+    for (const WriteSet::Row* row : rows) {
+      keys.push_back(row->key);
+      values.push_back(row->value);
+    }
+    if (put) {
+      Queue({first.space, SpaceStatement::kPutMany}, {EncodeKeys(keys), EncodeKeys(values)});
     } else {
-      Queue({row->space, SpaceStatement::kDelete}, {row->key});
+      Queue({first.space, SpaceStatement::kDeleteMany}, {EncodeKeys(keys)});
     }
   }
 }

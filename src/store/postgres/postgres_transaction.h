@@ -3,10 +3,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "store/postgres/node.h"
+#include "store/store.h"
 #include "store/write_set.h"
 
 namespace cairn::store::postgres {
@@ -37,6 +39,13 @@ class PostgresTransaction final : public Transaction {
 
   // Fixes the view now. For kSnapshot.
   Result<void> Start();
+
+  // Runs them in order, each undone alone if it fails. An error is not one of theirs: the
+  // transaction cannot go on.
+  //
+  // What they read is gathered first: bodies are run until each has said what it wants to know, all
+  // of that is asked in one round trip, and they are run again, now with answers.
+  Result<void> RunParts(std::span<Part> parts);
 
   enum class Ending {
     kCommitted,
@@ -87,6 +96,10 @@ class PostgresTransaction final : public Transaction {
   Error Fail(const Replies& replies);
   Result<void> CheckMayAsk();
 
+  void RunPart(Part& part);
+  // The error of a body that has to be run again when more is known.
+  Error Gathering();
+
   Result<void> Load(const std::vector<OwnedKey>& keys);
   Result<Bytes> SumCounter(Space space, BytesView key);
   Result<void> FetchStamps();
@@ -94,6 +107,8 @@ class PostgresTransaction final : public Transaction {
   Ending EndWithoutWrites();
   Ending EndWithWrites();
   void QueueWrites();
+  // Rows of one space that are all put or all deleted.
+  void QueueAlike(std::span<const WriteSet::Row* const> rows);
   void QueueCounters();
   void QueueEvents();
   void QueueNotifications();
@@ -115,6 +130,9 @@ class PostgresTransaction final : public Transaction {
   std::map<OwnedKey, std::optional<Bytes>> values_;
   KeySet keys_read_;
   bool needs_restart_ = false;
+  bool gathering_ = false;  // what is not known is not asked now, but noted
+  bool lacked_ = false;     // something was not known
+  KeySet lacked_keys_;
   std::optional<Error> error_;
   bool conflict_ = false;
   Bytes marker_;

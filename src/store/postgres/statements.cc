@@ -37,8 +37,16 @@ std::string SpaceSql(const std::string& schema, Space space, SpaceStatement stat
           "INSERT INTO {} (key, value) VALUES ($1::bytea, $2::bytea) "
           "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
           table);
+    case SpaceStatement::kPutMany:
+      return fmt::format(
+          "INSERT INTO {} (key, value) SELECT k, v FROM unnest($1::bytea[], $2::bytea[]) AS t(k, "
+          "v) "
+          "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+          table);
     case SpaceStatement::kDelete:
       return fmt::format("DELETE FROM {} WHERE key = $1::bytea", table);
+    case SpaceStatement::kDeleteMany:
+      return fmt::format("DELETE FROM {} WHERE key = ANY ($1::bytea[])", table);
     case SpaceStatement::kDeleteFrom:
       return fmt::format("DELETE FROM {} WHERE key >= $1::bytea", table);
     case SpaceStatement::kDeleteRange:

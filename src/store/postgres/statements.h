@@ -30,7 +30,9 @@ enum class SpaceStatement : uint8_t {
   kBackward,      // begin, limit
   kBackwardFrom,  // begin, end, limit
   kPut,           // key, value
+  kPutMany,       // keys, as many values
   kDelete,        // key
+  kDeleteMany,    // keys
   kDeleteFrom,    // begin
   kDeleteRange,   // begin, end
   kAppendEvent,   // prefix, value
