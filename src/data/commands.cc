@@ -34,6 +34,8 @@ void AddDataCommands(doors::Instance& instance) {
   AddScriptCommands(instance);
   AddFunctionCommands(instance);
   AddDiagnosticCommands(instance);
+  AddLatencyCommands(instance);
+  AddDebugCommand(instance);
   AddTopologyCommands(instance);
   AddFixedSettings(instance);
 }
