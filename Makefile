@@ -7,10 +7,11 @@ CAIRN_DATA ?= $(HOME)/.cairn
 TRIES ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench fmt lint fuzz clean packages-build packages-test packages-lint
+.PHONY: help setup build run test redis-suite bench fmt lint fuzz clean packages-build packages-test \
+        packages-lint
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup:  ## install the Debian packages that are missing, for everything below
 	@scripts/setup.sh build test lint
@@ -29,6 +30,11 @@ test: build-asan/build.ninja build-tsan/build.ninja build-fuzz/build.ninja build
 	@mkdir -p build-test
 	@echo 'subdirs(../build-asan ../build-tsan ../build-fuzz)' > build-test/CTestTestfile.cmake
 	@ctest --test-dir build-test --output-on-failure --no-tests=error -j $(JOBS) --repeat until-pass:$(TRIES)
+
+# Not among the tests: it fetches Redis's source package, for which apt needs a deb-src entry.
+redis-suite: build  ## the Redis project's own tests against Cairn
+	@scripts/setup.sh suite
+	@scripts/redis_suite.sh
 
 bench: packages-test build/build.ninja  ## Cairn beside Redis and pgbench, and the store alone
 	@$(configure) -B build  # Google Benchmark may have been installed since
@@ -50,7 +56,7 @@ fuzz: build-fuzz/build.ninja  ## run each fuzzer for FUZZ_SECONDS (default 300)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build-fuzz
 
 clean:  ## remove all build directories
-	rm -rf build build-asan build-tsan build-fuzz build-lint build-test build-npm
+	rm -rf build build-asan build-tsan build-fuzz build-lint build-test build-npm build-redis-suite
 
 # Each group of packages contains what its targets need to build.
 packages-build:

@@ -81,6 +81,8 @@ class Server::Impl {
     latency_.reset();
     timers_.Stop();
     loops_.Stop();
+    // What still runs, a script without end, has nobody left to tell its result.
+    instance_.busy().EndAll();
     // Work that began for an HTTP request hands its result to a loop, so the loops must still
     // exist.
     instance_.pool().Stop();
@@ -183,7 +185,7 @@ class Server::Impl {
   const std::unique_ptr<store::Store> store_;
   admin::Health health_;
   doors::Instance instance_;
-  data::ExpiryTimers expiry_{instance_.pubsub()};
+  data::ExpiryTimers expiry_{instance_.pubsub(), instance_.expired_keys()};
   data::ReclaimTimers reclaim_;
   store::TimerService timers_;
   net::LoopGroup loops_;

@@ -30,7 +30,11 @@ class Collection {
   static Result<Collection> Load(store::Transaction& transaction, uint8_t db, BytesView key,
                                  ValueType type);
   static Result<Collection> Load(doors::CommandContext& context, BytesView key, ValueType type) {
-    return Load(context.transaction, context.db(), key, type);
+    Result<Collection> collection = Load(context.transaction, context.db(), key, type);
+    if (!collection.ok()) return collection;
+    collection->entry_.TellOfNew(context.pubsub);
+    NoteLookup(context, key, collection->exists());
+    return collection;
   }
 
   // The key holds something else. Then nothing but entry() may be used.

@@ -35,6 +35,8 @@ void AddDataCommands(doors::Instance& instance) {
   AddScriptCommands(instance);
   AddFunctionCommands(instance);
   AddDiagnosticCommands(instance);
+  AddLatencyCommands(instance);
+  AddDebugCommand(instance);
   AddTopologyCommands(instance);
   AddFixedSettings(instance);
 }

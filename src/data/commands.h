@@ -37,6 +37,8 @@ void AddJsonArrayCommands(doors::Instance& instance);
 void AddScriptCommands(doors::Instance& instance);      // EVAL, SCRIPT
 void AddFunctionCommands(doors::Instance& instance);    // FCALL, FUNCTION
 void AddDiagnosticCommands(doors::Instance& instance);  // after the server commands
+void AddLatencyCommands(doors::Instance& instance);
+void AddDebugCommand(doors::Instance& instance);
 void AddTopologyCommands(doors::Instance& instance);
 void AddFixedSettings(doors::Instance& instance);
 

@@ -24,6 +24,8 @@ TEST_F(DiagnosticsTest, MemoryAndLatency) {
     MEMORY PURGE              => OK
     MEMORY MALLOC-STATS       => "Stats not supported for the current allocator"
     LATENCY GRAPH x           => (error) ERR No samples available for event 'x'
+    LATENCY LATEST            => []
+    LATENCY HISTORY command   => []
     SET k v
   )");
   TestClient client = server_.Connect();
@@ -46,8 +48,49 @@ TEST_F(DiagnosticsTest, DebugOffersWhatTestsOfClientsNeed) {
     DEBUG SLEEP 0             => OK
     DEBUG OBJECT nosuch       => (error) ERR no such key
     DEBUG SEGFAULT            => (error) ERR DEBUG SEGFAULT is not supported
+    DEBUG RELOAD              => OK
+    DEBUG SET-ACTIVE-EXPIRE 0 => OK
+    DEBUG STRINGMATCH-LEN 9 a*b => (integer) 0
+    DEBUG PROTOCOL string     => "Hello World"
+    DEBUG PROTOCOL true       => (integer) 1
+    MULTI
+    DEBUG SLEEP 0.001         => QUEUED
+    EXEC                      => [OK]
   )");
   EXPECT_THAT(server_.Run({"DEBUG", "OBJECT", "k"}), HasSubstr("encoding:int "));
+}
+
+TEST_F(DiagnosticsTest, SlowCommandsAreLatencyEventsOnceThereIsAThreshold) {
+  doors::LatencyEvents& events = server_.instance().latency_events();
+  server_.Play("CONFIG SET latency-monitor-threshold 100");
+  EXPECT_TRUE(events.Wants(100'000));
+  events.Add("command", server_.clock().Now(), 120);
+  server_.clock().AdvanceMillis(2000);
+  events.Add("command", server_.clock().Now(), 150);
+  EXPECT_THAT(server_.Run({"LATENCY", "LATEST"}), HasSubstr("(integer) 150, (integer) 150"));
+  EXPECT_THAT(server_.Run({"LATENCY", "HISTORY", "command"}), HasSubstr("(integer) 120"));
+  EXPECT_THAT(server_.Run({"LATENCY", "GRAPH", "command"}), HasSubstr("at most 150 ms"));
+  EXPECT_THAT(server_.Run({"LATENCY", "DOCTOR"}), HasSubstr("150 ms at most"));
+  server_.Play("LATENCY RESET nosuch => (integer) 0\nLATENCY RESET => (integer) 1");
+}
+
+TEST_F(DiagnosticsTest, TuningOfRedisCanBeSetAndChangesNothing) {
+  server_.Play(R"(
+    CONFIG SET zset-max-ziplist-entries 0 => OK
+    CONFIG GET zset-max-listpack-entries  => ["zset-max-listpack-entries", "0"]
+    CONFIG SET hz ten => (error) ERR CONFIG SET failed (possibly related to argument 'hz') - argument couldn't be parsed into an integer
+    CONFIG SET activedefrag maybe => (error) ERR CONFIG SET failed (possibly related to argument 'activedefrag') - argument must be 'yes' or 'no'
+    CONFIG SET activedefrag YES           => OK
+    CONFIG GET activedefrag               => ["activedefrag", "yes"]
+    CONFIG SET maxmemory 1mb => (error) ERR CONFIG SET failed (possibly related to argument 'maxmemory') - can't set immutable config
+    CONFIG SET stream-node-max-entries 10 => OK
+  )");
+  for (int i = 0; i < 25; ++i) server_.Run({"XADD", "s", "*", "f", "v"});
+  server_.Play("XTRIM s MAXLEN ~ 12 => (integer) 10");
+  // A trim goes over at most a hundred nodes.
+  server_.Play("CONFIG SET stream-node-max-entries 1");
+  for (int i = 0; i < 102; ++i) server_.Run({"XADD", "t", "*", "f", "v"});
+  server_.Play("XTRIM t MAXLEN ~ 1 => (integer) 100");
 }
 
 TEST_F(DiagnosticsTest, TheRest) {

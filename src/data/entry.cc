@@ -83,6 +83,9 @@ void Entry::Put(const NewValue& value) {
   }
   ChangeTimer(value.expire_ms);
   if (!stored_) CountKeys(1);
+  if (!live_ && pubsub_ != nullptr) {
+    pubsub_->NotifyKeyEvent(*transaction_, db(), doors::kEventNew, "new", user_key());
+  }
   if (generation_ != 0 && generation_ != value.generation) {
     Reclaim(*transaction_, db(), generation_);
   }
@@ -166,6 +169,7 @@ Result<void> ExpiryTimers::Fire(store::Transaction& transaction, const store::Ti
   // FLUSHDB leaves timers behind, so the key may be gone, or be another one by now.
   if (entry.expire_ms() != timer.due.millis()) return {};
   entry.Remove();
+  expired_.fetch_add(1, std::memory_order_relaxed);
   pubsub_.NotifyKeyEvent(transaction, key->db, doors::kEventExpired, "expired", key->user_key);
   return {};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -17,6 +18,14 @@ namespace cairn::data {
 inline constexpr std::string_view kWrongType =
     "WRONGTYPE Operation against a key holding the wrong kind of value";
 
+// A command has looked for a key: counted, and told to who listens, where it was to read it.
+inline void NoteLookup(doors::CommandContext& context, BytesView key, bool found) {
+  context.CountLookup(found);
+  if (!found && context.command.Has(doors::kReadOnly)) {
+    context.Notify(doors::kEventKeyMiss, "keymiss", key);
+  }
+}
+
 // One key of one database, as a transaction found it, and the way to change it. Whatever goes along
 // with a record (its timer, the counters of its database, its version) is kept here and nowhere
 // else.
@@ -32,7 +41,11 @@ class Entry {
  public:
   static Result<Entry> Load(store::Transaction& transaction, uint8_t db, BytesView key);
   static Result<Entry> Load(doors::CommandContext& context, BytesView key) {
-    return Load(context.transaction, context.db(), key);
+    Result<Entry> entry = Load(context.transaction, context.db(), key);
+    if (!entry.ok()) return entry;
+    entry->TellOfNew(context.pubsub);
+    NoteLookup(context, key, entry->exists());
+    return entry;
   }
 
   bool exists() const { return live_; }
@@ -55,6 +68,9 @@ class Entry {
     std::optional<int64_t> expire_ms = {};
     uint64_t generation = 0;
   };
+  // From now on `pubsub` is told when the key is made.
+  void TellOfNew(doors::PubSub& pubsub) { pubsub_ = &pubsub; }
+
   // Creates or replaces, and wakes who is blocked on the key. An expire_ms that has passed leaves
   // no key. Elements under another generation than the new one are reclaimed.
   void Put(const NewValue& value);
@@ -81,6 +97,7 @@ class Entry {
   void WakeWaiters(ValueType type);
 
   store::Transaction* transaction_;
+  doors::PubSub* pubsub_ = nullptr;
   Bytes key_;            // encoded
   Bytes value_;          // encoded; empty if there is no record
   bool stored_ = false;  // there is a record, live or not
@@ -104,13 +121,15 @@ Result<void> ScanRecords(store::Transaction& transaction, const store::Range& ra
 // Removes keys whose time is up.
 class ExpiryTimers final : public store::TimerHandler {
  public:
-  // `pubsub` is told of each.
-  explicit ExpiryTimers(doors::PubSub& pubsub) : pubsub_(pubsub) {}
+  // `pubsub` is told of each, `expired` counts them.
+  ExpiryTimers(doors::PubSub& pubsub, std::atomic<uint64_t>& expired)
+      : pubsub_(pubsub), expired_(expired) {}
   void AddScopes(const store::Timer& timer, store::Scopes& scopes) const override;
   Result<void> Fire(store::Transaction& transaction, const store::Timer& timer) override;
 
  private:
   doors::PubSub& pubsub_;
+  std::atomic<uint64_t>& expired_;
 };
 
 // Removes the elements of values that are gone, a bounded number at a time.

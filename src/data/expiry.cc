@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
+
+#include "data/numbers.h"
 
 namespace cairn::data {
 namespace {
@@ -40,6 +43,19 @@ Result<int64_t> PositiveDeadline(const ExpiryOption& option, Timestamp now,
   if (!number) return Error{ErrorCode::kInvalid, std::string(doors::kNotAnInteger)};
   if (*number <= 0) return InvalidExpiry(command);
   return Deadline(option.unit, *number, now, command);
+}
+
+std::optional<int64_t> TakeTimeout(doors::ArgParser& parser) {
+  const std::optional<long double> seconds = ParseLongDouble(parser.Next());
+  if (!seconds) {
+    parser.Fail("ERR timeout is not a float or out of range");
+    return std::nullopt;
+  }
+  const long double ms = std::ceil(*seconds * 1000);
+  // Redis 7.0 takes what no integer can hold for a negative number.
+  if (ms < 0 || ms >= 0x1p63L) parser.Fail("ERR timeout is negative");
+  if (!parser.ok() || ms == 0) return std::nullopt;
+  return static_cast<int64_t>(ms);
 }
 
 }  // namespace cairn::data

@@ -38,4 +38,8 @@ Result<int64_t> Deadline(ExpiryUnit unit, int64_t number, Timestamp now, std::st
 Result<int64_t> PositiveDeadline(const ExpiryOption& option, Timestamp now,
                                  std::string_view command);
 
+// How long a blocking command waits, given in seconds with a fraction, in milliseconds; nullopt:
+// for ever.
+std::optional<int64_t> TakeTimeout(doors::ArgParser& parser);
+
 }  // namespace cairn::data

@@ -97,6 +97,15 @@ void Fields::PutNew(BytesView member, BytesView value) {
   ++count_;
 }
 
+Result<int64_t> Fields::RemoveEach(doors::Args members) {
+  int64_t removed = 0;
+  for (const std::string_view member : members) {
+    CAIRN_ASSIGN_OR_RETURN(const bool was_there, Remove(member));
+    removed += was_there ? 1 : 0;
+  }
+  return removed;
+}
+
 Result<bool> Fields::Remove(BytesView member) {
   const Bytes suffix = EncodeField(member);
   CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> old, collection_.elements().Get(suffix));

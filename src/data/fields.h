@@ -62,6 +62,8 @@ class Fields {
   void PutNew(BytesView member, BytesView value = {});
   // Returns whether it was there.
   Result<bool> Remove(BytesView member);
+  // Returns how many of them were there.
+  Result<int64_t> RemoveEach(doors::Args members);
   // At no cost per member.
   void RemoveAll() { count_ = 0; }
 

@@ -64,8 +64,10 @@ std::optional<std::string> NameTaken(const Catalog& catalog, const Library& libr
   for (const Library& other : catalog) {
     if (other.name == library.name) continue;
     for (const ScriptFunction& function : library.functions) {
-      if (std::ranges::find(other.functions, function.name, &ScriptFunction::name) !=
-          other.functions.end()) {
+      const auto same = [&](const ScriptFunction& theirs) {
+        return doors::EqualsIgnoreCase(theirs.name, function.name);
+      };
+      if (std::ranges::any_of(other.functions, same)) {
         return fmt::format("ERR Function {} already exists", function.name);
       }
     }
@@ -298,9 +300,10 @@ void AddFcallRows(Instance& instance, const std::shared_ptr<Functions>& function
     instance.commands().Add(
         {.name = writes ? "fcall" : "fcall_ro",
          .arity = -3,
-         .flags = access | doors::kNoScript | doors::kStale | doors::kMovableKeys,
+         .flags = access | doors::kNoScript | doors::kStale | doors::kMovableKeys |
+                  doors::kNoMandatoryKeys,
          .categories = doors::kCategoryScripting,
-         .find_keys = FindScriptKeys,
+         .keys = {doors::CountedKeys(2, writes ? "RW access update" : "RO access")},
          .group = "scripting",
          .since = "7.0.0",
          .complexity = "What the function does",

@@ -36,7 +36,9 @@ class LoadHost final : public ScriptHost {
     return true;
   }
   bool Step() override { return ++steps_ <= kMaxLibraryLoadSteps; }
-  bool HasCommand(std::span<const std::string_view> /*args*/) override { return false; }
+  std::optional<bool> MayCall(std::span<const std::string_view> /*args*/) override {
+    return std::nullopt;
+  }
   void Log(int level, std::string_view text) override { LogFromScript(log_, level, text); }
 
  private:
@@ -63,6 +65,32 @@ store::Range AllLibraries() { return store::Range::Prefix(store::Space::kSystem,
 
 }  // namespace
 
+namespace {
+
+// The next word of a library's first line, parts of which may stand in quotes; nullopt if a quote
+// is not closed.
+std::optional<std::string> TakeWord(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \r"), line.size()));
+  std::string word;
+  char quote = 0;
+  while (!line.empty()) {
+    const char c = line.front();
+    if (quote == 0 && (c == ' ' || c == '\r')) break;
+    line.remove_prefix(1);
+    if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else {
+      word += c;
+    }
+  }
+  if (quote != 0) return std::nullopt;
+  return word;
+}
+
+}  // namespace
+
 Result<LibraryHeader> ParseLibraryHeader(std::string_view source) {
   const size_t end = source.find('\n');
   if (!source.starts_with("#!") || end == std::string_view::npos) {
@@ -70,22 +98,21 @@ Result<LibraryHeader> ParseLibraryHeader(std::string_view source) {
                                             : "ERR Missing library metadata");
   }
   std::string_view line = source.substr(2, end - 2);
-  const auto next_word = [&line] {
-    line.remove_prefix(std::min(line.find_first_not_of(" \r"), line.size()));
-    const std::string_view word = line.substr(0, line.find_first_of(" \r"));
-    line.remove_prefix(word.size());
-    return word;
-  };
   LibraryHeader header{.name = {}, .body_at = end};
-  const std::string_view engine = next_word();
+  // It stands right behind the first two characters, or there is none.
+  const std::string_view engine = line.substr(0, line.find_first_of(" \r"));
+  line.remove_prefix(engine.size());
   bool named = false;
-  for (std::string_view word = next_word(); !word.empty(); word = next_word()) {
-    if (!doors::EqualsIgnoreCase(word.substr(0, kNameOption.size()), kNameOption)) {
-      return Invalid(fmt::format("ERR Invalid metadata value given: {}", word));
+  while (true) {
+    const std::optional<std::string> word = TakeWord(line);
+    if (!word) return Invalid("ERR Invalid library metadata");
+    if (word->empty()) break;
+    if (!doors::EqualsIgnoreCase(word->substr(0, kNameOption.size()), kNameOption)) {
+      return Invalid(fmt::format("ERR Invalid metadata value given: {}", *word));
     }
     if (named) return Invalid("ERR Invalid metadata value, name argument was given multiple times");
     named = true;
-    header.name = word.substr(kNameOption.size());
+    header.name = word->substr(kNameOption.size());
   }
   if (!named) return Invalid("ERR Library name was not given");
   if (!IsLibraryName(header.name)) {
@@ -158,8 +185,9 @@ const Library* FunctionState::FindLibrary(std::string_view name) const {
 
 const ScriptFunction* FunctionState::FindFunction(std::string_view name) const {
   for (const Library& library : libraries_) {
-    const auto found = std::ranges::find(library.functions, name, &ScriptFunction::name);
-    if (found != library.functions.end()) return &*found;
+    for (const ScriptFunction& function : library.functions) {
+      if (doors::EqualsIgnoreCase(function.name, name)) return &function;
+    }
   }
   return nullptr;
 }

@@ -33,7 +33,7 @@ struct Library {
 
 // "#!lua name=lib\n…": what the first line says. An error's message is the reply.
 struct LibraryHeader {
-  std::string_view name;
+  std::string name;
   size_t body_at = 0;
 };
 Result<LibraryHeader> ParseLibraryHeader(std::string_view source);

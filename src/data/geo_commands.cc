@@ -552,7 +552,15 @@ void AddGeoCommands(doors::Instance& instance) {
                     .summary = row.summary,
                     .syntax = row.syntax,
                     .run = row.run};
-    if (row.flags == kOld) command.find_keys = StoreKeys;
+    if (row.flags == kOld) {
+      command.find_keys = StoreKeys;
+      for (const std::string_view word : {"STORE", "STOREDIST"}) {
+        command.keys.push_back({.first = -row.arity,
+                                .access = "OW update",
+                                .search = doors::KeySearch::kKeyword,
+                                .keyword = word});
+      }
+    }
     if (!row.replaced_by.empty()) {
       command.deprecated_since = "6.2.0";
       command.replaced_by = row.replaced_by;

@@ -146,11 +146,7 @@ Result<void> HSetNx(CommandContext& context) {
 Result<void> HDel(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Fields hash, LoadHash(context));
   if (hash.wrong_type()) return context.Fail(kWrongType);
-  int64_t removed = 0;
-  for (const std::string_view field : context.args.subspan(2)) {
-    CAIRN_ASSIGN_OR_RETURN(const bool was_there, hash.Remove(field));
-    removed += was_there ? 1 : 0;
-  }
+  CAIRN_ASSIGN_OR_RETURN(const int64_t removed, hash.RemoveEach(context.args.subspan(2)));
   if (removed > 0) hash.Save(context, doors::kEventHash, "hdel");
   context.reply.Integer(removed);
   return {};

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "data/keys.h"
 #include "doors/arg_parser.h"
@@ -58,6 +60,11 @@ std::string SettingOr(Instance& instance, std::string_view name, std::string_vie
   return found.empty() ? std::string(otherwise) : found.front().second;
 }
 
+std::string Executable() {
+  std::error_code problem;
+  return std::filesystem::read_symlink("/proc/self/exe", problem).string();
+}
+
 Result<std::string> Server(CommandContext& context, Instance& instance, InfoRates& /*rates*/) {
   utsname system{};
   uname(&system);
@@ -73,6 +80,7 @@ Result<std::string> Server(CommandContext& context, Instance& instance, InfoRate
       .Add("arch_bits", 8 * sizeof(void*))
       .Add("monotonic_clock", "POSIX clock_gettime")
       .Add("multiplexing_api", "epoll")
+      .Add("atomicvar_api", "c11-builtin")
       .Add("process_id", getpid())
       .Add("process_supervised", "no")
       .Add("run_id", instance.run_id())
@@ -82,6 +90,8 @@ Result<std::string> Server(CommandContext& context, Instance& instance, InfoRate
       .Add("uptime_in_days", uptime_s / 86'400)
       .Add("hz", 10)
       .Add("configured_hz", 10)
+      .Add("lru_clock", uptime_s)
+      .Add("executable", Executable())
       .Add("config_file", "")
       .Add("io_threads_active", 0)
       .text();
@@ -96,7 +106,7 @@ Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instan
       .Add("maxclients", server == nullptr ? 0 : server->max_clients())
       .Add("client_recent_max_input_buffer", 0)
       .Add("client_recent_max_output_buffer", 0)
-      .Add("blocked_clients", instance.waiters().count())
+      .Add("blocked_clients", instance.waiters().count() + instance.held())
       .Add("tracking_clients", 0)
       .Add("clients_in_timeout_table", 0)
       .text();
@@ -113,8 +123,8 @@ Result<std::string> Memory(CommandContext& /*context*/, Instance& instance, Info
     return fmt::format(
         "{:.2f}%", whole == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(whole));
   };
-  return Section("Memory")
-      .Add("used_memory", resident)
+  Section section("Memory");
+  section.Add("used_memory", resident)
       .Add("used_memory_human", Human(resident))
       .Add("used_memory_rss", resident)
       .Add("used_memory_rss_human", Human(resident))
@@ -128,10 +138,21 @@ Result<std::string> Memory(CommandContext& /*context*/, Instance& instance, Info
       .Add("allocator_allocated", resident)
       .Add("allocator_active", resident)
       .Add("allocator_resident", resident)
+      .Add("allocator_frag_ratio", "1.00")
+      .Add("allocator_frag_bytes", 0)
+      .Add("allocator_rss_ratio", "1.00")
+      .Add("allocator_rss_bytes", 0)
+      .Add("rss_overhead_ratio", "1.00")
+      .Add("rss_overhead_bytes", 0)
       .Add("total_system_memory", total)
       .Add("total_system_memory_human", Human(total))
       .Add("used_memory_lua", 0)
       .Add("used_memory_lua_human", "0B")
+      .Add("used_memory_vm_eval", 0)
+      .Add("used_memory_vm_functions", 0)
+      .Add("used_memory_vm_total", 0)
+      .Add("used_memory_vm_total_human", "0B")
+      .Add("used_memory_functions", 0)
       .Add("used_memory_scripts", 0)
       .Add("used_memory_scripts_human", "0B")
       .Add("maxmemory", 0)
@@ -139,6 +160,9 @@ Result<std::string> Memory(CommandContext& /*context*/, Instance& instance, Info
       .Add("maxmemory_policy", "noeviction")
       .Add("mem_fragmentation_ratio", "1.00")
       .Add("mem_fragmentation_bytes", 0)
+      .Add("mem_not_counted_for_evict", 0)
+      .Add("mem_total_replication_buffers", 0)
+      .Add("mem_cluster_links", 0)
       .Add("mem_replication_backlog", 0)
       .Add("mem_clients_slaves", 0)
       .Add("mem_clients_normal", 0)
@@ -149,8 +173,11 @@ Result<std::string> Memory(CommandContext& /*context*/, Instance& instance, Info
       .Add("lazyfreed_objects", 0)
       .Add("store_value_cache_bytes", stats.cache_bytes)
       .Add("store_block_cache_bytes", stats.block_cache_bytes)
-      .Add("store_write_buffer_bytes", stats.write_buffer_bytes)
-      .text();
+      .Add("store_write_buffer_bytes", stats.write_buffer_bytes);
+  for (const Instance::Figure& figure : instance.figures()) {
+    section.Add(figure.name, figure.read());
+  }
+  return section.text();
 }
 
 Result<std::string> Persistence(CommandContext& context, Instance& instance, InfoRates& /*rates*/) {
@@ -159,23 +186,36 @@ Result<std::string> Persistence(CommandContext& context, Instance& instance, Inf
   return Section("Persistence")
       .Add("loading", 0)
       .Add("async_loading", 0)
+      .Add("current_cow_peak", 0)
+      .Add("current_cow_size", 0)
+      .Add("current_cow_size_age", 0)
+      .Add("current_fork_perc", "0.00")
+      .Add("current_save_keys_processed", 0)
+      .Add("current_save_keys_total", 0)
       .Add("rdb_changes_since_last_save", 0)
       .Add("rdb_bgsave_in_progress", 0)
       .Add("rdb_last_save_time", context.now().us / 1'000'000)
       .Add("rdb_last_bgsave_status", failure ? "err" : "ok")
       .Add("rdb_last_bgsave_time_sec", 0)
       .Add("rdb_current_bgsave_time_sec", -1)
+      .Add("rdb_saves", 0)
       .Add("rdb_last_cow_size", 0)
+      .Add("rdb_last_load_keys_expired", 0)
+      .Add("rdb_last_load_keys_loaded", 0)
       .Add("aof_enabled", 1)
       .Add("aof_rewrite_in_progress", 0)
       .Add("aof_rewrite_scheduled", 0)
       .Add("aof_last_rewrite_time_sec", 0)
       .Add("aof_current_rewrite_time_sec", -1)
       .Add("aof_last_bgrewrite_status", "ok")
+      .Add("aof_rewrites", 0)
+      .Add("aof_rewrites_consecutive_failures", 0)
       .Add("aof_last_write_status", failure ? "err" : "ok")
+      .Add("aof_last_cow_size", 0)
       .Add("aof_current_size", stats.disk_bytes)
       .Add("aof_base_size", stats.disk_bytes)
       .Add("module_fork_in_progress", 0)
+      .Add("module_fork_last_cow_size", 0)
       .Add("store_commits", stats.commits)
       .Add("store_engine_writes", stats.engine_writes)
       .Add("store_syncs", stats.syncs)
@@ -190,6 +230,7 @@ Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates
   net::RespServerStats net;
   if (instance.server() != nullptr) net = instance.server()->stats();
   const doors::PubSub& pubsub = instance.pubsub();
+  const doors::LookupTotals lookups = instance.Lookups();
   const Timestamp now = context.now();
   const auto kilobytes = [&](RateMeter& meter, uint64_t bytes) {
     return fmt::format("{:.2f}", meter.Measure(bytes, now) / 1024);
@@ -205,20 +246,45 @@ Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates
       .Add("total_net_repl_output_bytes", 0)
       .Add("instantaneous_input_kbps", kilobytes(rates.bytes_in, net.bytes_in))
       .Add("instantaneous_output_kbps", kilobytes(rates.bytes_out, net.bytes_out))
+      .Add("instantaneous_input_repl_kbps", "0.00")
+      .Add("instantaneous_output_repl_kbps", "0.00")
       .Add("rejected_connections", net.connections_rejected)
       .Add("sync_full", 0)
       .Add("sync_partial_ok", 0)
       .Add("sync_partial_err", 0)
+      .Add("expired_keys", instance.expired_keys().load())
+      .Add("expired_stale_perc", "0.00")
+      .Add("expired_time_cap_reached_count", 0)
+      .Add("expire_cycle_cpu_milliseconds", 0)
       .Add("evicted_keys", 0)
       .Add("evicted_clients", 0)
+      .Add("total_eviction_exceeded_time", 0)
+      .Add("current_eviction_exceeded_time", 0)
+      .Add("keyspace_hits", lookups.hits)
+      .Add("keyspace_misses", lookups.misses)
       .Add("pubsub_channels", pubsub.CountNames(doors::ChannelKind::kChannel))
       .Add("pubsub_patterns", pubsub.CountNames(doors::ChannelKind::kPattern))
       .Add("pubsubshard_channels", pubsub.CountNames(doors::ChannelKind::kShard))
       .Add("latest_fork_usec", 0)
       .Add("total_forks", 0)
+      .Add("migrate_cached_sockets", 0)
+      .Add("slave_expires_tracked_keys", 0)
+      .Add("active_defrag_hits", 0)
+      .Add("active_defrag_misses", 0)
+      .Add("active_defrag_key_hits", 0)
+      .Add("active_defrag_key_misses", 0)
+      .Add("total_active_defrag_time", 0)
+      .Add("current_active_defrag_time", 0)
       .Add("tracking_total_keys", 0)
+      .Add("tracking_total_items", 0)
+      .Add("tracking_total_prefixes", 0)
       .Add("unexpected_error_replies", 0)
       .Add("total_error_replies", instance.errors().total())
+      .Add("dump_payload_sanitizations", 0)
+      .Add("total_reads_processed", net.requests)
+      .Add("total_writes_processed", net.requests)
+      .Add("io_threaded_reads_processed", 0)
+      .Add("io_threaded_writes_processed", 0)
       .Add("store_cache_hits", store.cache_hits)
       .Add("store_cache_misses", store.cache_misses)
       .Add("slowlog_length", instance.slow_log().size())
@@ -251,6 +317,8 @@ Result<std::string> Cpu(CommandContext& /*context*/, Instance& /*instance*/, Inf
   return Section("CPU")
       .Add("used_cpu_sys", seconds(usage.ru_stime))
       .Add("used_cpu_user", seconds(usage.ru_utime))
+      .Add("used_cpu_sys_main_thread", seconds(usage.ru_stime))
+      .Add("used_cpu_user_main_thread", seconds(usage.ru_utime))
       .Add("used_cpu_sys_children", "0.000000")
       .Add("used_cpu_user_children", "0.000000")
       .text();

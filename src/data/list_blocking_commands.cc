@@ -1,14 +1,12 @@
-#include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "data/commands.h"
+#include "data/expiry.h"
 #include "data/list.h"
 #include "data/list_moves.h"
-#include "data/numbers.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
 
@@ -22,21 +20,13 @@ using doors::Blocking;
 using doors::Command;
 using doors::CommandContext;
 
-// How long to wait for an element, from seconds with a fraction; 0 is for ever.
-Blocking ParseTimeout(ArgParser& parser) {
-  const std::optional<long double> seconds = ParseLongDouble(parser.Next());
-  if (!seconds) {
-    parser.Fail("ERR timeout is not a float or out of range");
-    return {};
-  }
-  const long double ms = std::ceil(*seconds * 1000);
-  // Redis 7.0 takes what no integer can hold for a negative number.
-  if (ms < 0 || ms >= 0x1p63L) {
-    parser.Fail("ERR timeout is negative");
-    return {};
-  }
-  if (ms == 0) return {};
-  return {.timeout_ms = static_cast<int64_t>(ms)};
+// A key that holds something else is an error, unless it became so while the client was waiting.
+bool Refuses(const CommandContext& context, const List& list) {
+  return list.wrong_type() && !context.caller.woken;
+}
+
+bool HasElement(const CommandContext& context, const List& list) {
+  return list.exists() && !list.wrong_type() && !context.caller.must_wait;
 }
 
 Result<void> WaitForElement(CommandContext& context, Blocking wait) {
@@ -47,12 +37,12 @@ Result<void> WaitForElement(CommandContext& context, Blocking wait) {
 template <ListEnd end>
 Result<void> BPop(CommandContext& context) {
   ArgParser parser(context.args, context.args.size() - 1);
-  Blocking wait = ParseTimeout(parser);
+  Blocking wait{.timeout_ms = TakeTimeout(parser)};
   if (!parser.Finish()) return context.Fail(parser.error());
   for (const std::string_view key : context.args.subspan(1, context.args.size() - 2)) {
     CAIRN_ASSIGN_OR_RETURN(List list, List::Load(context, key));
-    if (list.wrong_type()) return context.Fail(kWrongType);
-    if (!list.exists() || context.caller.must_wait) continue;
+    if (Refuses(context, list)) return context.Fail(kWrongType);
+    if (!HasElement(context, list)) continue;
     CAIRN_ASSIGN_OR_RETURN(const Bytes element, list.Pop(end));
     context.reply.ArrayHeader(2);
     context.reply.Bulk(key);
@@ -65,8 +55,8 @@ Result<void> BPop(CommandContext& context) {
 
 Result<void> BMove(CommandContext& context, const ListMove& move, Blocking wait) {
   CAIRN_ASSIGN_OR_RETURN(List source, List::Load(context, move.source));
-  if (source.wrong_type()) return context.Fail(kWrongType);
-  if (source.exists() && !context.caller.must_wait) return MoveElement(context, source, move);
+  if (Refuses(context, source)) return context.Fail(kWrongType);
+  if (HasElement(context, source)) return MoveElement(context, source, move);
   if (!context.caller.may_block) {
     context.reply.Null();
     return {};
@@ -82,14 +72,14 @@ Result<void> BLMove(CommandContext& context) {
   move.from = TakeListEnd(parser);
   move.to = TakeListEnd(parser);
   if (!parser.ok()) return context.Fail(parser.error());
-  Blocking wait = ParseTimeout(parser);
+  Blocking wait{.timeout_ms = TakeTimeout(parser)};
   if (!parser.Finish()) return context.Fail(parser.error());
   return BMove(context, move, std::move(wait));
 }
 
 Result<void> BRPopLPush(CommandContext& context) {
   ArgParser parser(context.args, 3);
-  Blocking wait = ParseTimeout(parser);
+  Blocking wait{.timeout_ms = TakeTimeout(parser)};
   if (!parser.Finish()) return context.Fail(parser.error());
   return BMove(context,
                {.source = context.args[1],
@@ -104,14 +94,12 @@ Result<void> BLMPop(CommandContext& context) {
   const MultiPop pop = TakeMultiPop(parser);
   if (!parser.ok()) return context.Fail(parser.error());
   ArgParser timeout(context.args.first(2));
-  Blocking wait = ParseTimeout(timeout);
+  Blocking wait{.timeout_ms = TakeTimeout(timeout)};
   if (!timeout.ok()) return context.Fail(timeout.error());
   for (const std::string_view key : pop.keys) {
     CAIRN_ASSIGN_OR_RETURN(List list, List::Load(context, key));
-    if (list.wrong_type()) return context.Fail(kWrongType);
-    if (list.exists() && !context.caller.must_wait) {
-      return PopMany(context, list, key, pop.end, pop.count);
-    }
+    if (Refuses(context, list)) return context.Fail(kWrongType);
+    if (HasElement(context, list)) return PopMany(context, list, key, pop.end, pop.count);
   }
   return WaitForElement(context, std::move(wait));
 }
@@ -133,7 +121,6 @@ void AddListBlockingCommands(doors::Instance& instance) {
     std::string_view summary;
     std::string_view syntax;
     doors::RunHandler run;
-    doors::KeyFunction find_keys = {};
     std::string_view deprecated_since = {};
     std::string_view replaced_by = {};
   };
@@ -178,19 +165,17 @@ void AddListBlockingCommands(doors::Instance& instance) {
        "Moves the last element of one list to the front of another, and waits for one.",
        "source:key destination:key timeout:double",
        BRPopLPush,
-       {},
        "6.2.0",
        "`BLMOVE` with the `RIGHT` and `LEFT` arguments"},
       {"blmpop",
        -5,
        kWaits | doors::kMovableKeys,
-       {},
+       {doors::CountedKeys(2, "RW access delete")},
        "7.0.0",
        "O(N+M) for N keys and M elements",
        "Takes elements from the first of several lists that has any, and waits for one.",
        "timeout:double numkeys:integer key:key ... (LEFT | RIGHT) [COUNT count:integer]",
-       BLMPop,
-       [](doors::Args args) { return FindCountedKeys(args, 2); }},
+       BLMPop},
   };
   for (const Row& row : kRows) {
     instance.commands().Add(Command{.name = row.name,
@@ -198,7 +183,6 @@ void AddListBlockingCommands(doors::Instance& instance) {
                                     .flags = row.flags,
                                     .categories = doors::kCategoryList,
                                     .keys = row.keys,
-                                    .find_keys = row.find_keys,
                                     .group = "list",
                                     .since = row.since,
                                     .complexity = row.complexity,

@@ -513,7 +513,7 @@ void AddListCommands(doors::Instance& instance) {
               .arity = -4,
               .flags = kWrite | doors::kMovableKeys,
               .categories = doors::kCategoryList,
-              .find_keys = [](doors::Args args) { return FindCountedKeys(args, 1); },
+              .keys = {doors::CountedKeys(1, "RW access delete")},
               .group = "list",
               .since = "7.0.0",
               .complexity = "O(N+M) for N keys and M elements",

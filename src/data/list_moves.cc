@@ -81,14 +81,4 @@ Result<void> PopMany(CommandContext& context, List& list, std::string_view key, 
   return {};
 }
 
-std::vector<size_t> FindCountedKeys(Args args, size_t number_at) {
-  std::vector<size_t> keys;
-  if (number_at >= args.size()) return keys;
-  const std::optional<int64_t> number = doors::ParseInteger(args[number_at]);
-  const size_t most = args.size() - number_at - 1;
-  if (!number || *number <= 0 || static_cast<uint64_t>(*number) > most) return keys;
-  for (size_t i = 1; i <= static_cast<size_t>(*number); ++i) keys.push_back(number_at + i);
-  return keys;
-}
-
 }  // namespace cairn::data

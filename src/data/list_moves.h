@@ -42,7 +42,4 @@ MultiPop TakeMultiPop(doors::ArgParser& parser);
 Result<void> PopMany(doors::CommandContext& context, List& list, std::string_view key, ListEnd end,
                      uint64_t count);
 
-// Where the keys of a command are that has their number at args[number_at] and the keys behind it.
-std::vector<size_t> FindCountedKeys(doors::Args args, size_t number_at);
-
 }  // namespace cairn::data

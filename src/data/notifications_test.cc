@@ -27,6 +27,36 @@ TEST(NotificationsTest, AKeyThatExpiresTells) {
   server.CheckConsistency();
 }
 
+TEST(NotificationsTest, KeysThatAreMadeAndKeysThatAreMissedTell) {
+  DataServer server;
+  server.Play("CONFIG SET notify-keyspace-events Enm => OK\nSET old 1");
+  TestClient listener = server.Connect();
+  listener.Run({"PSUBSCRIBE", "*"});
+  const auto event = [&](const std::string& name, const std::string& key) {
+    EXPECT_EQ(listener.Receive(),
+              "[\"pmessage\", \"*\", \"__keyevent@0__:" + name + "\", \"" + key + "\"]");
+  };
+  server.Play(R"(
+    SET old 2
+    SET k 1
+    SET k 2
+    HSET h f v
+    HSET h g v
+    RENAME k renamed
+    GET old
+    GET nosuch
+    HGET nosuch f
+    JSON.SET j $ {}
+  )");
+  event("new", "k");
+  event("new", "h");
+  event("new", "renamed");
+  event("keymiss", "nosuch");
+  event("keymiss", "nosuch");
+  event("new", "j");
+  EXPECT_EQ(listener.Run({"PING"}), "[\"pong\", \"\"]");
+}
+
 TEST(NotificationsTest, TheSettingIsGivenBackInItsShortestForm) {
   DataServer server;
   server.Play(R"(

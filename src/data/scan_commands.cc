@@ -172,6 +172,7 @@ Result<void> ClearDatabase(store::Transaction& transaction, uint8_t db) {
     transaction.DeleteRange(RecordRange(db));
     transaction.DeleteRange(ElementRange(db));
   }
+  transaction.Wake(doors::ClearedTopic(db));
   return {};
 }
 

@@ -95,6 +95,16 @@ void ScriptCache::Add(Entry script) {
   scripts_.emplace(script->sha, std::move(script));
 }
 
+size_t ScriptCache::count() const {
+  const std::lock_guard lock(mutex_);
+  return scripts_.size();
+}
+
+size_t ScriptCache::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
 void ScriptCache::Clear() {
   const std::lock_guard lock(mutex_);
   scripts_.clear();

@@ -36,6 +36,8 @@ class ScriptCache {
   Entry Find(std::string_view sha) const;
   void Add(Entry script);
   void Clear();
+  size_t count() const;
+  size_t bytes() const;  // of their texts
 
  private:
   mutable std::mutex mutex_;

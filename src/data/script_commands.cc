@@ -157,20 +157,21 @@ void AddEvalRows(Instance& instance, const std::shared_ptr<Scripts>& scripts) {
        "Runs a script that was sent before and must not write.", kBySha, EvalSha},
   };
   for (const EvalRow& row : kRows) {
-    instance.commands().Add(
-        {.name = row.name,
-         .arity = -3,
-         .flags = row.flags | doors::kNoScript | doors::kStale | doors::kMovableKeys,
-         .categories = doors::kCategoryScripting,
-         .find_keys = FindScriptKeys,
-         .group = "scripting",
-         .since = row.since,
-         .complexity = "What the script does",
-         .summary = row.summary,
-         .syntax = row.syntax,
-         .run = [scripts, run = row.run](CommandContext& context) {
-           return run(*scripts, context);
-         }});
+    instance.commands().Add({.name = row.name,
+                             .arity = -3,
+                             .flags = row.flags | doors::kNoScript | doors::kStale |
+                                      doors::kMovableKeys | doors::kNoMandatoryKeys,
+                             .categories = doors::kCategoryScripting,
+                             .keys = {doors::CountedKeys(
+                                 2, row.flags == doors::kWrite ? "RW access update" : "RO access")},
+                             .group = "scripting",
+                             .since = row.since,
+                             .complexity = "What the script does",
+                             .summary = row.summary,
+                             .syntax = row.syntax,
+                             .run = [scripts, run = row.run](CommandContext& context) {
+                               return run(*scripts, context);
+                             }});
   }
 }
 
@@ -214,6 +215,10 @@ void AddScriptRow(Instance& instance, const std::shared_ptr<Scripts>& scripts,
 void AddScriptCommands(Instance& instance) {
   using doors::kNoScript;
   const auto scripts = std::make_shared<Scripts>(instance);
+  instance.AddFigure({"number_of_cached_scripts",
+                      [scripts] { return static_cast<int64_t>(scripts->cache.count()); }});
+  instance.AddFigure({"used_memory_scripts_eval",
+                      [scripts] { return static_cast<int64_t>(scripts->cache.bytes()); }});
   AddEvalRows(instance, scripts);
   instance.commands().Add({.name = "script",
                            .arity = -2,

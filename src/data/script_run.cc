@@ -20,6 +20,14 @@ std::string_view RefusalText(Refusal refusal) {
       return "ERR This Redis command is not allowed from script";
     case Refusal::kReadOnly:
       return "ERR Write commands are not allowed from read-only scripts.";
+    case Refusal::kForbidden:
+      return "ERR The user executing the script can't run this command or subcommand";
+    case Refusal::kForbiddenKey:
+      return "ERR The user executing the script can't access at least one of the keys mentioned in "
+             "the command arguments";
+    case Refusal::kForbiddenChannel:
+      return "ERR The user executing the script can't publish to the channel mentioned in the "
+             "command";
     case Refusal::kNone:
       break;
   }
@@ -68,10 +76,12 @@ bool ScriptRun::Step() {
   return !busy_->killed();
 }
 
-bool ScriptRun::HasCommand(std::span<const std::string_view> args) {
+std::optional<bool> ScriptRun::MayCall(std::span<const std::string_view> args) {
   const doors::CommandTable::Lookup found = instance_.commands().Find(args);
-  return found.command != nullptr && !found.unknown_subcommand &&
-         found.command->AcceptsArity(args.size());
+  if (found.command == nullptr || found.unknown_subcommand) return std::nullopt;
+  if (!found.command->AcceptsArity(args.size())) return std::nullopt;
+  const doors::AclUser* user = context_.caller.user.get();
+  return user == nullptr || !user->rules()->Check(*found.command, args);
 }
 
 void ScriptRun::Log(int level, std::string_view text) {
@@ -109,15 +119,6 @@ Result<ScriptArguments> ParseScriptArguments(doors::Args args, std::string_view 
   if (*count < 0) return Error{ErrorCode::kInvalid, "ERR Number of keys can't be negative"};
   const auto keys = static_cast<size_t>(*count);
   return ScriptArguments{rest.first(keys), rest.subspan(keys)};
-}
-
-std::vector<size_t> FindScriptKeys(doors::Args args) {
-  if (args.size() < 3) return {};
-  const Result<ScriptArguments> parsed = ParseScriptArguments(args, "");
-  std::vector<size_t> places;
-  if (!parsed.ok()) return places;
-  for (size_t i = 0; i < parsed->keys.size(); ++i) places.push_back(3 + i);
-  return places;
 }
 
 }  // namespace cairn::data

@@ -38,7 +38,7 @@ class ScriptRun final : public ScriptHost {
 
   bool Call(std::span<const std::string_view> args, int protocol, std::string& reply) override;
   bool Step() override;
-  bool HasCommand(std::span<const std::string_view> args) override;
+  std::optional<bool> MayCall(std::span<const std::string_view> args) override;
   void Log(int level, std::string_view text) override;
 
   // What the command's handler returns.
@@ -65,9 +65,6 @@ struct ScriptArguments {
   std::span<const std::string_view> args;
 };
 Result<ScriptArguments> ParseScriptArguments(doors::Args args, std::string_view bad_number);
-// The places of the keys.
-std::vector<size_t> FindScriptKeys(doors::Args args);
-
 // Interpreters that wait for the next script. Safe to use from any thread.
 template <typename State>
 class StatePool {

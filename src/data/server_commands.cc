@@ -14,6 +14,7 @@
 #include "data/info.h"
 #include "data/limits.h"
 #include "data/value_info.h"
+#include "doors/answer.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
 #include "doors/connection_commands.h"
@@ -24,6 +25,7 @@
 namespace cairn::data {
 namespace {
 
+using doors::AnswerContext;
 using doors::ArgParser;
 using doors::Command;
 using doors::CommandContext;
@@ -53,13 +55,13 @@ void ConfigSet(ConnectionContext& context) {
 }
 
 void ConfigResetStat(ConnectionContext& context) {
-  context.dispatcher.instance().ResetStatistics();
+  context.dispatcher.instance().ResetStatistics(context.dispatcher);
   context.reply.Ok();
 }
 
 // --- SLOWLOG ------------------------------------------------------------------------------------
 
-void SlowLogGet(ConnectionContext& context) {
+void SlowLogGet(AnswerContext& context, doors::SlowLog& slow_log) {
   constexpr std::string_view kBadCount = "ERR count should be greater than or equal to -1";
   int64_t count = 10;
   if (context.args.size() > 3) {
@@ -72,8 +74,8 @@ void SlowLogGet(ConnectionContext& context) {
     if (!given || *given < -1) return context.Fail(kBadCount);
     count = *given;
   }
-  const auto entries = context.dispatcher.instance().slow_log().Newest(
-      count < 0 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(count));
+  const auto entries =
+      slow_log.Newest(count < 0 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(count));
   context.reply.ArrayHeader(entries.size());
   for (const doors::SlowLog::Entry& entry : entries) {
     context.reply.ArrayHeader(6);
@@ -87,24 +89,13 @@ void SlowLogGet(ConnectionContext& context) {
   }
 }
 
-void SlowLogLen(ConnectionContext& context) {
-  context.reply.Integer(static_cast<int64_t>(context.dispatcher.instance().slow_log().size()));
+void SlowLogLen(AnswerContext& context, doors::SlowLog& slow_log) {
+  context.reply.Integer(static_cast<int64_t>(slow_log.size()));
 }
 
-void SlowLogReset(ConnectionContext& context) {
-  context.dispatcher.instance().slow_log().Clear();
+void SlowLogReset(AnswerContext& context, doors::SlowLog& slow_log) {
+  slow_log.Clear();
   context.reply.Ok();
-}
-
-// --- LATENCY: no events are monitored ------------------------------------------------------------
-
-void LatencyNone(ConnectionContext& context) { context.reply.ArrayHeader(0); }
-void LatencyReset(ConnectionContext& context) { context.reply.Integer(0); }
-
-void LatencyDoctor(ConnectionContext& context) {
-  context.reply.Verbatim("txt",
-                         "Cairn does not monitor latency events. SLOWLOG GET lists slow commands, "
-                         "INFO commandstats how long commands take.\n");
 }
 
 // --- MEMORY -------------------------------------------------------------------------------------
@@ -146,9 +137,7 @@ void BgSave(ConnectionContext& context) {
   context.reply.Simple("Background saving started");
 }
 
-void LastSave(ConnectionContext& context) {
-  context.reply.Integer(context.dispatcher.instance().clock().Now().us / 1'000'000);
-}
+void LastSave(AnswerContext& context, Timestamp now) { context.reply.Integer(now.us / 1'000'000); }
 
 void Role(ConnectionContext& context) {
   context.reply.ArrayHeader(3);
@@ -167,11 +156,10 @@ void Wait(ConnectionContext& context) {
   context.reply.Integer(0);
 }
 
-void Time(ConnectionContext& context) {
-  const int64_t us = context.dispatcher.instance().clock().Now().us;
+void Time(AnswerContext& context, Timestamp now) {
   context.reply.ArrayHeader(2);
-  context.reply.BulkInteger(us / 1'000'000);
-  context.reply.BulkInteger(us % 1'000'000);
+  context.reply.BulkInteger(now.us / 1'000'000);
+  context.reply.BulkInteger(now.us % 1'000'000);
 }
 
 void Shutdown(ConnectionContext& context) {
@@ -232,15 +220,76 @@ void AddRows(Instance& instance, std::span<const Row> rows) {
   }
 }
 
+struct AnswerRow {
+  std::string_view name;
+  int arity;
+  uint32_t flags;
+  std::string_view since;
+  std::string_view summary;
+  std::string_view syntax;
+  doors::AnswerHandler answer;
+  std::vector<std::string_view> tips = {};
+  uint32_t categories = 0;
+};
+
+void AddAnswers(Instance& instance, std::span<const AnswerRow> rows) {
+  for (const AnswerRow& row : rows) {
+    instance.commands().Add(Command{.name = row.name,
+                                    .arity = row.arity,
+                                    .flags = row.flags,
+                                    .categories = row.categories,
+                                    .scopes = doors::ScopeRule::kNothing,
+                                    .group = "server",
+                                    .since = row.since,
+                                    .complexity = "O(1)",
+                                    .summary = row.summary,
+                                    .syntax = row.syntax,
+                                    .tips = row.tips,
+                                    .run = doors::Answering(row.answer)});
+  }
+}
+
+void AddSlowLog(Instance& instance) {
+  constexpr uint32_t kSlowLog = doors::kAdmin | doors::kLoading | doors::kStale;
+  const auto with_log = [&instance](void (*answer)(AnswerContext&, doors::SlowLog&)) {
+    return [&instance, answer](AnswerContext& context) { answer(context, instance.slow_log()); };
+  };
+  const AnswerRow kRows[] = {
+      {"slowlog|get",
+       -2,
+       kSlowLog,
+       "2.2.12",
+       "Shows the newest entries.",
+       "[count:integer]",
+       with_log(SlowLogGet),
+       {"request_policy:all_nodes", "nondeterministic_output"}},
+      {"slowlog|len",
+       2,
+       kSlowLog,
+       "2.2.12",
+       "Tells how many entries there are.",
+       "",
+       with_log(SlowLogLen),
+       {"request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"}},
+      {"slowlog|reset",
+       2,
+       kSlowLog,
+       "2.2.12",
+       "Removes all entries.",
+       "",
+       with_log(SlowLogReset),
+       {"request_policy:all_nodes", "response_policy:all_succeeded"}},
+  };
+  AddAnswers(instance, kRows);
+  instance.commands().Add(doors::HelpRow("slowlog|help", 0, "server", "6.2.0"));
+}
+
 void AddContainers(Instance& instance) {
   using doors::kAdmin;
   using doors::kLoading;
   using doors::kNoScript;
   using doors::kStale;
   constexpr uint32_t kOperator = kAdmin | kNoScript | kLoading | kStale;
-  constexpr uint32_t kSlowLog = kAdmin | kLoading | kStale;
-  const std::vector<std::string_view> latency = {
-      "nondeterministic_output", "request_policy:all_nodes", "response_policy:special"};
   const Row kRows[] = {
       {"config", -2, 0, "2.0.0", "Commands about the server's settings.", "", {}},
       {"config|get", -3, kOperator, "2.0.0", "Shows settings.", "parameter ...", ConfigGet},
@@ -255,57 +304,11 @@ void AddContainers(Instance& instance) {
       {"config|resetstat", 2, kOperator, "2.0.0", "Starts the statistics anew.", "",
        ConfigResetStat},
       {"slowlog", -2, 0, "2.2.12", "Commands about the log of slow commands.", "", {}},
-      {"slowlog|get",
-       -2,
-       kSlowLog,
-       "2.2.12",
-       "Shows the newest entries.",
-       "[count:integer]",
-       SlowLogGet,
-       {"request_policy:all_nodes", "nondeterministic_output"}},
-      {"slowlog|len",
-       2,
-       kSlowLog,
-       "2.2.12",
-       "Tells how many entries there are.",
-       "",
-       SlowLogLen,
-       {"request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"}},
-      {"slowlog|reset",
-       2,
-       kSlowLog,
-       "2.2.12",
-       "Removes all entries.",
-       "",
-       SlowLogReset,
-       {"request_policy:all_nodes", "response_policy:all_succeeded"}},
-      {"latency",
-       -2,
-       0,
-       "2.8.13",
-       "Commands about latency events, of which none are monitored.",
-       "",
-       {}},
-      {"latency|latest", 2, kOperator, "2.8.13", "Shows the latest events: none.", "", LatencyNone,
-       latency},
-      {"latency|history", 3, kOperator, "2.8.13", "Shows the times of an event: none.", "event",
-       LatencyNone, latency},
-      {"latency|reset",
-       -2,
-       kOperator,
-       "2.8.13",
-       "Forgets events: none.",
-       "[event ...]",
-       LatencyReset,
-       {"request_policy:all_nodes", "response_policy:all_succeeded"}},
-      {"latency|doctor", 2, kOperator, "2.8.13", "Explains where to look instead.", "",
-       LatencyDoctor, latency},
       {"memory", -2, 0, "4.0.0", "Commands about the size of things.", "", {}},
   };
   AddRows(instance, kRows);
   instance.commands().Add(doors::HelpRow("config|help", 0, "server", "5.0.0"));
-  instance.commands().Add(doors::HelpRow("slowlog|help", 0, "server", "6.2.0"));
-  instance.commands().Add(doors::HelpRow("latency|help", 0, "server", "2.8.13"));
+  AddSlowLog(instance);
   instance.commands().Add({.name = "memory|usage",
                            .arity = -3,
                            .flags = doors::kReadOnly,
@@ -319,20 +322,30 @@ void AddContainers(Instance& instance) {
   instance.commands().Add(doors::HelpRow("memory|help", 0, "server", "4.0.0"));
 }
 
+void AddTimes(Instance& instance) {
+  constexpr uint32_t kFlags = doors::kLoading | doors::kStale | doors::kFast;
+  const std::vector<std::string_view> varies = {"nondeterministic_output"};
+  const auto with_now = [&instance](void (*answer)(AnswerContext&, Timestamp)) {
+    return [&instance, answer](AnswerContext& context) { answer(context, instance.clock().Now()); };
+  };
+  const AnswerRow kRows[] = {
+      {"time", 1, kFlags, "2.6.0", "Tells the server's time.", "", with_now(Time), varies},
+      {"lastsave", 1, kFlags, "1.0.0", "Tells when all was last saved, which is now.", "",
+       with_now(LastSave), varies, doors::kCategoryAdmin},
+  };
+  AddAnswers(instance, kRows);
+}
+
 void AddPlainCommands(Instance& instance) {
   using doors::kAdmin;
   using doors::kFast;
   using doors::kLoading;
   using doors::kNoScript;
   using doors::kStale;
-  const std::vector<std::string_view> varies = {"nondeterministic_output"};
   const Row kRows[] = {
-      {"time", 1, kLoading | kStale | kFast, "2.6.0", "Tells the server's time.", "", Time, varies},
       {"bgsave", -1, kAdmin | kNoScript | doors::kNoAsyncLoading, "1.0.0",
        "Does nothing: what was acknowledged is kept as it is configured to be.", "[SCHEDULE]",
        BgSave},
-      {"lastsave", 1, kLoading | kStale | kFast, "1.0.0",
-       "Tells when all was last saved, which is now.", "", LastSave, varies, doors::kCategoryAdmin},
       {"role",
        1,
        kNoScript | kLoading | kStale | kFast,
@@ -372,6 +385,7 @@ void AddPlainCommands(Instance& instance) {
 void AddServerCommands(Instance& instance) {
   AddContainers(instance);
   AddPlainCommands(instance);
+  AddTimes(instance);
   instance.commands().Add(
       {.name = "info",
        .arity = -1,

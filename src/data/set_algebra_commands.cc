@@ -184,15 +184,6 @@ Result<void> SInterCard(CommandContext& context) {
   return {};
 }
 
-std::vector<size_t> SInterCardKeys(Args args) {
-  const std::optional<int64_t> count =
-      args.size() > 2 ? doors::ParseInteger(args[1]) : std::nullopt;
-  if (!count || *count < 1 || static_cast<uint64_t>(*count) > args.size() - 2) return {};
-  std::vector<size_t> keys(static_cast<size_t>(*count));
-  std::iota(keys.begin(), keys.end(), size_t{2});
-  return keys;
-}
-
 }  // namespace
 
 void AddSetAlgebraCommands(doors::Instance& instance) {
@@ -240,7 +231,7 @@ void AddSetAlgebraCommands(doors::Instance& instance) {
                                   .arity = -3,
                                   .flags = doors::kReadOnly | doors::kMovableKeys,
                                   .categories = doors::kCategorySet,
-                                  .find_keys = SInterCardKeys,
+                                  .keys = {doors::CountedKeys(1, "RO access")},
                                   .group = "set",
                                   .since = "7.0.0",
                                   .complexity = kWalkSmallest,

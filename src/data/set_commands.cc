@@ -44,11 +44,7 @@ Result<void> SAdd(CommandContext& context) {
 Result<void> SRem(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Fields set, LoadSet(context));
   if (set.wrong_type()) return context.Fail(kWrongType);
-  int64_t removed = 0;
-  for (const std::string_view member : context.args.subspan(2)) {
-    CAIRN_ASSIGN_OR_RETURN(const bool was_there, set.Remove(member));
-    removed += was_there ? 1 : 0;
-  }
+  CAIRN_ASSIGN_OR_RETURN(const int64_t removed, set.RemoveEach(context.args.subspan(2)));
   if (removed > 0) set.Save(context, doors::kEventSet, "srem");
   context.reply.Integer(removed);
   return {};

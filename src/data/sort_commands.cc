@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -15,6 +17,7 @@
 #include "data/list.h"
 #include "data/sort_pattern.h"
 #include "data/sorted_set.h"
+#include "doors/acl.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
 
@@ -43,9 +46,18 @@ struct SortRequest {
   }
 };
 
-// Repeated options replace what came before, except GET, of which each adds a value.
-SortRequest ParseRequest(ArgParser& parser, bool may_store) {
+// Repeated options replace what came before, except GET, of which each adds a value. BY and GET
+// read keys that follow from what is sorted: who may not read all is refused them.
+SortRequest ParseRequest(const CommandContext& context, ArgParser& parser, bool may_store) {
   SortRequest request;
+  const doors::AclUser* user = context.caller.user.get();
+  const bool reads_all =
+      user == nullptr || user->rules()->MayReadAnyKey(context.command, context.args);
+  const auto check = [&](std::string_view option) {
+    if (reads_all) return;
+    parser.Fail(
+        fmt::format("ERR {} option of SORT denied due to insufficient ACL permissions.", option));
+  };
   while (parser.HasNext()) {
     if (parser.Keyword("ASC")) {
       request.descending = false;
@@ -62,8 +74,10 @@ SortRequest ParseRequest(ArgParser& parser, bool may_store) {
       request.by.emplace(parser.Next());
       // One pattern without an asterisk is enough, wherever it stands.
       request.keeps_order = request.keeps_order || !request.by->ReadsKeys();
+      if (request.by->ReadsKeys()) check("BY");
     } else if (parser.remaining() > 1 && parser.Keyword("GET")) {
       request.shown.emplace_back(parser.Next());
+      check("GET");
     } else {
       parser.Fail(doors::kSyntaxError);
     }
@@ -128,8 +142,8 @@ Result<Elements> ReadSortedSet(CommandContext& context, std::string_view key,
 }
 
 Result<Elements> ReadSet(CommandContext& context, std::string_view key, SortRequest& request) {
-  // A list that is stored should not have an order that means nothing.
-  if (request.keeps_order && request.destination) {
+  // A list that is stored should not have an order that means nothing, nor should a script see one.
+  if (request.keeps_order && (request.destination || context.caller.in_script)) {
     request.keeps_order = false;
     request.by_text = true;
     request.by.reset();
@@ -265,7 +279,7 @@ Result<void> StoreShown(CommandContext& context, std::string_view destination, c
 
 Result<void> SortKey(CommandContext& context) {
   ArgParser parser(context.args, 2);
-  SortRequest request = ParseRequest(parser, context.command.Has(doors::kWrite));
+  SortRequest request = ParseRequest(context, parser, context.command.Has(doors::kWrite));
   if (!parser.Finish()) return context.Fail(parser.error());
   // What is only read is of one moment anyway; what follows from it in writing must not have
   // changed meanwhile.
@@ -312,12 +326,15 @@ void AddSortCommands(doors::Instance& instance) {
                                    doors::kCategoryList | doors::kCategoryDangerous;
   constexpr std::string_view kComplexity =
       "O(N + N*log(N)) for N elements; O(N) where they are not compared";
+  constexpr doors::KeySpec kByAndGet = {.access = "RO access",
+                                        .search = doors::KeySearch::kUnknown};
+  constexpr doors::KeySpec kStore = {.access = "OW update", .search = doors::KeySearch::kUnknown};
   instance.commands().Add(
       {.name = "sort",
        .arity = -2,
        .flags = doors::kWrite | doors::kDenyOom | doors::kMovableKeys,
        .categories = kCategories,
-       .keys = {{1, 1, 1, "RO access"}},
+       .keys = {{1, 1, 1, "RO access"}, kByAndGet, kStore},
        .find_keys = FindDestination,
        .group = "generic",
        .since = "1.0.0",
@@ -331,7 +348,7 @@ void AddSortCommands(doors::Instance& instance) {
        .arity = -2,
        .flags = doors::kReadOnly | doors::kMovableKeys,
        .categories = kCategories,
-       .keys = {{1, 1, 1, "RO access"}},
+       .keys = {{1, 1, 1, "RO access"}, kByAndGet},
        .group = "generic",
        .since = "7.0.0",
        .complexity = kComplexity,

@@ -174,8 +174,8 @@ TEST_F(SortCommandsTest, PatternsAreForThoseWhoMayReadAllKeys) {
   DataServer::Play(some, R"(
     AUTH some x
     SORT l BY nosort          => ["2", "1"]
-    SORT l BY w_*             => (error) NOPERM this user has no permissions to access one of the keys used as arguments
-    SORT_RO l GET w_*         => (error) NOPERM this user has no permissions to access one of the keys used as arguments
+    SORT l BY w_*             => (error) ERR BY option of SORT denied due to insufficient ACL permissions.
+    SORT_RO l GET w_*         => (error) ERR GET option of SORT denied due to insufficient ACL permissions.
     SORT l STORE q            => (error) NOPERM this user has no permissions to access one of the keys used as arguments
   )");
   auto reader = server_.Connect();

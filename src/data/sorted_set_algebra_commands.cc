@@ -311,15 +311,14 @@ void AddSortedSetAlgebraCommands(doors::Instance& instance) {
                     .flags = doors::kMovableKeys |
                              (row.stores ? doors::kWrite | doors::kDenyOom : doors::kReadOnly),
                     .categories = doors::kCategorySortedSet,
-                    .find_keys = [at = row.stores ? size_t{2} : size_t{1}](
-                                     Args args) { return NumberedKeys(args, at); },
+                    .keys = {doors::CountedKeys(row.stores ? 2 : 1, "RO access")},
                     .group = "sorted-set",
                     .since = row.since,
                     .complexity = row.complexity,
                     .summary = row.summary,
                     .syntax = row.syntax,
                     .run = row.run};
-    if (row.stores) command.keys = {{1, 1, 1, "OW update"}};
+    if (row.stores) command.keys.insert(command.keys.begin(), {1, 1, 1, "OW update"});
     instance.commands().Add(std::move(command));
   }
 }

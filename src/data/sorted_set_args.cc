@@ -87,12 +87,68 @@ LexRange TakeLexRange(ArgParser& parser, bool max_first) {
   return {*std::move(min), *std::move(max)};
 }
 
+namespace {
+
+bool IsBelow(BytesView member, const LexBound& min) {
+  switch (min.kind) {
+    case LexBound::Kind::kLowest:
+      return false;
+    case LexBound::Kind::kIncluded:
+      return member < min.member;
+    case LexBound::Kind::kExcluded:
+      return member <= min.member;
+    case LexBound::Kind::kHighest:
+      break;
+  }
+  return true;
+}
+
+bool IsAbove(BytesView member, const LexBound& max) {
+  switch (max.kind) {
+    case LexBound::Kind::kHighest:
+      return false;
+    case LexBound::Kind::kIncluded:
+      return member > max.member;
+    case LexBound::Kind::kExcluded:
+      return member >= max.member;
+    case LexBound::Kind::kLowest:
+      break;
+  }
+  return true;
+}
+
+// Where scores differ, names have no order to search by: the piece begins with the first member
+// that is not below the range and ends before the next one that is above it, as in a small set of
+// Redis.
+Result<OrderRange> WalkLexRange(SortedSet& set, const LexRange& range) {
+  OrderRange found{"", ""};
+  bool inside = false;
+  CAIRN_RETURN_IF_ERROR(set.Visit({}, {}, [&](BytesView member, double score) {
+    if (!inside && IsBelow(member, range.min)) return true;
+    if (IsAbove(member, range.max)) {
+      if (inside) found.end = OrderKey(score, member);
+      return false;
+    }
+    if (!std::exchange(inside, true)) found = {OrderKey(score, member), std::nullopt};
+    return true;
+  }));
+  return found;
+}
+
+}  // namespace
+
 Result<OrderRange> ResolveLexRange(SortedSet& set, const LexRange& range) {
   using Kind = LexBound::Kind;
   const OrderRange nothing{"", ""};
   if (range.min.kind == Kind::kHighest || range.max.kind == Kind::kLowest) return nothing;
   CAIRN_ASSIGN_OR_RETURN(const std::vector<ScoredMember> first, set.List({}, {.limit = 1}));
   if (first.empty()) return nothing;
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<ScoredMember> last,
+                         set.List({}, {.reverse = true, .limit = 1}));
+  if (first[0].score != last[0].score) {
+    if (IsBelow(last[0].member, range.min) || IsAbove(first[0].member, range.max)) return nothing;
+    return WalkLexRange(set, range);
+  }
   const auto key = [&](const LexBound& bound) { return OrderKey(first[0].score, bound.member); };
   OrderRange resolved;
   if (range.min.kind == Kind::kIncluded) resolved.begin = key(range.min);
@@ -109,29 +165,6 @@ std::optional<SortedSet::Slice> RankSlice(uint64_t count, int64_t start, int64_t
   if (start > stop) return std::nullopt;
   return SortedSet::Slice{.offset = static_cast<uint64_t>(start),
                           .limit = static_cast<uint64_t>(stop - start + 1)};
-}
-
-std::optional<int64_t> TakeTimeout(ArgParser& parser) {
-  const std::optional<long double> seconds = ParseLongDouble(parser.Next());
-  if (!seconds) {
-    parser.Fail("ERR timeout is not a float or out of range");
-    return std::nullopt;
-  }
-  const long double millis = std::ceil(*seconds * 1000);
-  // Redis takes what overflows for negative.
-  if (millis < 0 || millis >= 0x1p63L) parser.Fail("ERR timeout is negative");
-  if (!parser.ok() || millis == 0) return std::nullopt;
-  return static_cast<int64_t>(millis);
-}
-
-std::vector<size_t> NumberedKeys(doors::Args args, size_t number_at) {
-  std::vector<size_t> keys;
-  if (args.size() <= number_at) return keys;
-  const std::optional<int64_t> number = doors::ParseInteger(args[number_at]);
-  const size_t rest = args.size() - number_at - 1;
-  if (!number || *number < 1 || static_cast<uint64_t>(*number) > rest) return keys;
-  for (size_t i = 1; i <= static_cast<size_t>(*number); ++i) keys.push_back(number_at + i);
-  return keys;
 }
 
 void ReplyMembers(net::RespWriter& reply, const std::vector<ScoredMember>& members,

@@ -46,13 +46,6 @@ Result<OrderRange> ResolveLexRange(SortedSet& set, const LexRange& range);
 // The members from `start` to `stop`, both included; negative ones count from the end.
 std::optional<SortedSet::Slice> RankSlice(uint64_t count, int64_t start, int64_t stop);
 
-// How long a blocking command waits, in seconds; nullopt: for ever.
-std::optional<int64_t> TakeTimeout(doors::ArgParser& parser);
-
-// Where `numkeys key…` stands in a request: the number at `number_at`, the keys behind it. For
-// Command::find_keys.
-std::vector<size_t> NumberedKeys(doors::Args args, size_t number_at);
-
 enum class WithScores { kNo, kYes };
 // The members as ZRANGE lists them: with scores in one list, in RESP3 in pairs.
 void ReplyMembers(net::RespWriter& reply, const std::vector<ScoredMember>& members,

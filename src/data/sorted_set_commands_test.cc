@@ -15,6 +15,22 @@ class SortedSetCommandsTest : public ::testing::Test {
   DataServer server_;
 };
 
+// Redis does not say what these are. In a small set it walks.
+TEST_F(SortedSetCommandsTest, RangesByNameOfDifferentScoresArePiecesOfTheOrder) {
+  server_.Play(R"(
+    ZADD z 1 a 2 b 3 c 4 d
+    ZRANGE z [b [c BYLEX        => ["b", "c"]
+    ZRANGEBYLEX z (a (d         => ["b", "c"]
+    ZREVRANGEBYLEX z [c -       => ["c", "b", "a"]
+    ZRANGEBYLEX z - +           => ["a", "b", "c", "d"]
+    ZRANGEBYLEX z [x +          => []
+    ZRANGEBYLEX z - (a          => []
+    ZLEXCOUNT z [b +            => (integer) 3
+    ZREMRANGEBYLEX z [b [c      => (integer) 2
+    ZRANGE z 0 -1               => ["a", "d"]
+  )");
+}
+
 TEST_F(SortedSetCommandsTest, AddingAndScores) {
   server_.Play(R"(
     ZADD z 1 a 2 b 3 c                     => (integer) 3

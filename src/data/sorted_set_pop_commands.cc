@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/commands.h"
+#include "data/expiry.h"
 #include "data/sorted_set.h"
 #include "data/sorted_set_args.h"
 #include "doors/arg_parser.h"
@@ -69,7 +70,7 @@ struct Taken {
 Result<Taken> PopFirst(CommandContext& context, Args keys, End end, uint64_t count) {
   for (const std::string_view key : keys) {
     CAIRN_ASSIGN_OR_RETURN(SortedSet set, SortedSet::Load(context, key));
-    if (set.wrong_type()) return Taken{.key = key, .wrong_type = true};
+    if (set.wrong_type() && !context.caller.woken) return Taken{.key = key, .wrong_type = true};
     if (set.count() == 0 || context.caller.must_wait) continue;
     CAIRN_ASSIGN_OR_RETURN(std::vector<ScoredMember> members, Pop(context, set, end, count));
     return Taken{.key = key, .members = std::move(members)};
@@ -172,7 +173,6 @@ void AddSortedSetPopCommands(doors::Instance& instance) {
     int arity;
     uint32_t flags;
     std::vector<doors::KeySpec> keys;
-    doors::KeyFunction find_keys;
     std::string_view since;
     std::string_view summary;
     std::string_view syntax;
@@ -182,50 +182,21 @@ void AddSortedSetPopCommands(doors::Instance& instance) {
   constexpr std::string_view kTake = "RW access delete";
   const std::vector<doors::KeySpec> one = {{1, 1, 1, kTake}};
   const std::vector<doors::KeySpec> all_but_last = {{1, -2, 1, kTake}};
-  const auto first = [](Args args) { return NumberedKeys(args, 1); };
-  const auto second = [](Args args) { return NumberedKeys(args, 2); };
   const Row kRows[] = {
-      {"zpopmin",
-       -2,
-       kWrite | kFast,
-       one,
-       {},
-       "5.0.0",
-       "Takes the members of the lowest scores.",
-       "key:key [count:integer]",
-       ZPop<End::kMin>},
-      {"zpopmax",
-       -2,
-       kWrite | kFast,
-       one,
-       {},
-       "5.0.0",
-       "Takes the members of the highest scores.",
-       "key:key [count:integer]",
-       ZPop<End::kMax>},
-      {"bzpopmin",
-       -3,
-       kWait,
-       all_but_last,
-       {},
-       "5.0.0",
-       "Takes the member of the lowest score, or waits for one.",
-       "key:key ... timeout:double",
+      {"zpopmin", -2, kWrite | kFast, one, "5.0.0", "Takes the members of the lowest scores.",
+       "key:key [count:integer]", ZPop<End::kMin>},
+      {"zpopmax", -2, kWrite | kFast, one, "5.0.0", "Takes the members of the highest scores.",
+       "key:key [count:integer]", ZPop<End::kMax>},
+      {"bzpopmin", -3, kWait, all_but_last, "5.0.0",
+       "Takes the member of the lowest score, or waits for one.", "key:key ... timeout:double",
        BZPop<End::kMin>},
-      {"bzpopmax",
-       -3,
-       kWait,
-       all_but_last,
-       {},
-       "5.0.0",
-       "Takes the member of the highest score, or waits for one.",
-       "key:key ... timeout:double",
+      {"bzpopmax", -3, kWait, all_but_last, "5.0.0",
+       "Takes the member of the highest score, or waits for one.", "key:key ... timeout:double",
        BZPop<End::kMax>},
       {"zmpop",
        -4,
        kWrite | kMovableKeys,
-       {},
-       first,
+       {doors::CountedKeys(1, kTake)},
        "7.0.0",
        "Takes members from the first sorted set that has some.",
        "numkeys:integer key:key ... (MIN | MAX) [COUNT count:integer]",
@@ -233,8 +204,7 @@ void AddSortedSetPopCommands(doors::Instance& instance) {
       {"bzmpop",
        -5,
        kWrite | kBlocking | kMovableKeys,
-       {},
-       second,
+       {doors::CountedKeys(2, kTake)},
        "7.0.0",
        "Takes members from the first sorted set that has some, or waits for them.",
        "timeout:double numkeys:integer key:key ... (MIN | MAX) [COUNT count:integer]",
@@ -246,7 +216,6 @@ void AddSortedSetPopCommands(doors::Instance& instance) {
                                     .flags = row.flags,
                                     .categories = doors::kCategorySortedSet,
                                     .keys = row.keys,
-                                    .find_keys = row.find_keys,
                                     .group = "sorted-set",
                                     .since = row.since,
                                     .complexity = "O(log(N)*M) for M of N members",

@@ -89,8 +89,8 @@ std::optional<StreamId> Stream::ChooseId(const WantedStreamId& wanted, Timestamp
   return NextId(last_id_);
 }
 
-void Stream::Add(StreamId id, doors::Args fields) {
-  if (node_entries_ == 0 || node_entries_ >= kStreamNodeEntries) {
+void Stream::Add(StreamId id, doors::Args fields, uint32_t node_entries) {
+  if (node_entries_ == 0 || node_entries_ >= node_entries) {
     ++node_;
     node_entries_ = 0;
   }

@@ -39,7 +39,7 @@
 // neighbours are compared).
 namespace cairn::data {
 
-// Entries of one node, as in Redis's stream-node-max-entries.
+// Entries of one node, unless CONFIG SET stream-node-max-entries says otherwise.
 inline constexpr uint32_t kStreamNodeEntries = 100;
 
 struct StreamEntry {
@@ -91,8 +91,9 @@ class Stream {
 
   // The id that an entry gets now; nullopt if it would not come behind all others.
   std::optional<StreamId> ChooseId(const WantedStreamId& wanted, Timestamp now) const;
-  // `id` is behind all others; `fields` are names and values in turn.
-  void Add(StreamId id, doors::Args fields);
+  // `id` is behind all others; `fields` are names and values in turn. A node that has
+  // `node_entries` is full.
+  void Add(StreamId id, doors::Args fields, uint32_t node_entries = kStreamNodeEntries);
 
   Result<bool> Contains(StreamId id);
   // Visits entries in order. Returns whether to go on.

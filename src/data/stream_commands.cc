@@ -1,5 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -10,6 +15,8 @@
 #include "data/stream_reply.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/instance.h"
+#include "doors/settings.h"
 
 namespace cairn::data {
 namespace {
@@ -60,8 +67,16 @@ bool TakeLimit(ArgParser& parser, TrimOptions& options) {
   return true;
 }
 
+// How many entries a node has at most where nothing bounds it.
+constexpr uint32_t kNoBound = std::numeric_limits<uint32_t>::max();
+
+uint64_t TrimLimit(uint32_t node_entries) {
+  if (node_entries == kNoBound) return kStreamTrimEntriesUnbounded;
+  return std::min(node_entries * kStreamTrimNodes, kStreamTrimEntries);
+}
+
 // Checks what can only be seen at the end.
-void FinishTrimOptions(ArgParser& parser, TrimOptions& options) {
+void FinishTrimOptions(ArgParser& parser, TrimOptions& options, uint32_t node_entries) {
   StreamTrim& trim = options.trim;
   if (options.limit.value_or(0) != 0 && trim.kind == StreamTrim::Kind::kNone) {
     parser.Fail("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
@@ -70,7 +85,7 @@ void FinishTrimOptions(ArgParser& parser, TrimOptions& options) {
     parser.Fail("ERR syntax error, LIMIT cannot be used without the special ~ option");
   }
   if (trim.approximate) {
-    trim.limit = options.limit ? static_cast<uint64_t>(*options.limit) : kStreamTrimLimit;
+    trim.limit = options.limit ? static_cast<uint64_t>(*options.limit) : TrimLimit(node_entries);
   }
 }
 
@@ -82,7 +97,7 @@ struct Addition {
   Args fields;
 };
 
-Addition ParseAddition(ArgParser& parser, const Command& command) {
+Addition ParseAddition(ArgParser& parser, const Command& command, uint32_t node_entries) {
   Addition addition;
   while (parser.ok()) {
     if (TakeTrim(parser, addition.options) || TakeLimit(parser, addition.options)) continue;
@@ -97,7 +112,7 @@ Addition ParseAddition(ArgParser& parser, const Command& command) {
     break;
   }
   if (!parser.ok()) return addition;
-  FinishTrimOptions(parser, addition.options);
+  FinishTrimOptions(parser, addition.options, node_entries);
   addition.fields = parser.Rest();
   if (addition.fields.empty() || addition.fields.size() % 2 != 0) {
     parser.Fail(doors::WrongArity(command.name));
@@ -108,9 +123,9 @@ Addition ParseAddition(ArgParser& parser, const Command& command) {
   return addition;
 }
 
-Result<void> XAdd(CommandContext& context) {
+Result<void> XAdd(CommandContext& context, uint32_t node_entries) {
   ArgParser parser(context.args, 2);
-  const Addition addition = ParseAddition(parser, context.command);
+  const Addition addition = ParseAddition(parser, context.command, node_entries);
   if (!parser.ok()) return context.Fail(parser.error());
   const std::string_view key = context.args[1];
   CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, key));
@@ -128,7 +143,7 @@ Result<void> XAdd(CommandContext& context) {
     return context.Fail(
         "ERR The ID specified in XADD is equal or smaller than the target stream top item");
   }
-  stream.Add(*id, addition.fields);
+  stream.Add(*id, addition.fields, node_entries);
   context.Notify(doors::kEventStream, "xadd", key);
   CAIRN_ASSIGN_OR_RETURN(const uint64_t trimmed, stream.Trim(addition.options.trim));
   stream.Save();
@@ -139,7 +154,7 @@ Result<void> XAdd(CommandContext& context) {
 
 // --- Removing -----------------------------------------------------------------------------------
 
-Result<void> XTrim(CommandContext& context) {
+Result<void> XTrim(CommandContext& context, uint32_t node_entries) {
   ArgParser parser(context.args, 2);
   TrimOptions options;
   while (parser.HasNext()) {
@@ -147,7 +162,7 @@ Result<void> XTrim(CommandContext& context) {
       parser.Fail(doors::kSyntaxError);
     }
   }
-  if (parser.ok()) FinishTrimOptions(parser, options);
+  if (parser.ok()) FinishTrimOptions(parser, options, node_entries);
   if (options.trim.kind == StreamTrim::Kind::kNone) {
     parser.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
   }
@@ -306,12 +321,28 @@ void AddStreamCommands(doors::Instance& instance) {
   constexpr doors::KeySpec kUpdate = {1, 1, 1, "RW update"};
   constexpr doors::KeySpec kDelete = {1, 1, 1, "RW delete"};
   const std::vector<std::string_view> varies = {"nondeterministic_output"};
+  // How many entries a node has decides what XADD and XTRIM with ~ leave. 0: no bound.
+  const auto node_entries = std::make_shared<std::atomic<int64_t>>(kStreamNodeEntries);
+  instance.settings().Add({.name = "stream-node-max-entries",
+                           .get = [node_entries] { return fmt::to_string(node_entries->load()); },
+                           .set = [node_entries](std::string_view text) -> Result<void> {
+                             constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+                             CAIRN_ASSIGN_OR_RETURN(*node_entries,
+                                                    doors::ParseSettingNumber(text, 0, kMost));
+                             return {};
+                           }});
+  const auto with_nodes = [node_entries](Result<void> (*run)(CommandContext&, uint32_t)) {
+    return [node_entries, run](CommandContext& context) {
+      const auto bound = static_cast<uint32_t>(node_entries->load(std::memory_order_relaxed));
+      return run(context, bound == 0 ? kNoBound : bound);
+    };
+  };
   const Row kRows[] = {
       {"xadd", -5, kWrite | kDenyOom | kFast, kUpdate, "5.0.0", "O(1), and O(N) for N trimmed",
        "Adds an entry to a stream.",
        "key:key [NOMKSTREAM] [((MAXLEN | MINID) [= | ~] threshold [LIMIT count:integer])] (* | id) "
        "(field value) ...",
-       XAdd, varies},
+       with_nodes(XAdd), varies},
       {"xlen",
        2,
        kReadOnly | kFast,
@@ -330,7 +361,8 @@ void AddStreamCommands(doors::Instance& instance) {
        "Removes entries from a stream.", "key:key id ...", XDel},
       {"xtrim", -4, kWrite, kDelete, "5.0.0", "O(N) for N entries removed",
        "Removes the oldest entries of a stream.",
-       "key:key ((MAXLEN | MINID) [= | ~] threshold [LIMIT count:integer])", XTrim, varies},
+       "key:key ((MAXLEN | MINID) [= | ~] threshold [LIMIT count:integer])", with_nodes(XTrim),
+       varies},
       {"xsetid", -3, kWrite | kDenyOom | kFast, kUpdate, "5.0.0", "O(1)",
        "Sets the last id of a stream, and what else replication copies.",
        "key:key last-id [ENTRIESADDED entries_added:integer] [MAXDELETEDID max-deleted-entry-id]",

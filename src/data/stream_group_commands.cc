@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "data/commands.h"
 #include "data/stream.h"
 #include "data/stream_groups.h"
@@ -139,7 +140,11 @@ Result<void> XGroupDestroy(CommandContext& context) {
   return {};
 }
 
-Result<void> XGroupCreateConsumer(CommandContext& context) {
+// Makes a change to the consumer that the request names. `change` returns what to reply with, or
+// nullopt if nothing changed, for which the reply is 0.
+Result<void> ChangeConsumer(
+    CommandContext& context, std::string_view event,
+    FunctionRef<Result<std::optional<uint64_t>>(StreamGroup& group, BytesView consumer)> change) {
   const std::string_view key = context.args[2];
   CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, key));
   if (stream.wrong_type()) return context.Fail(kWrongType);
@@ -147,32 +152,28 @@ Result<void> XGroupCreateConsumer(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(std::optional<StreamGroup> group,
                          StreamGroup::Find(stream, context.args[3]));
   if (!group) return context.Fail(NoGroupForKey(key, context.args[3]));
-  CAIRN_ASSIGN_OR_RETURN(const bool added,
-                         group->AddConsumer(context.args[4], context.now().millis()));
-  context.reply.Integer(added ? 1 : 0);
-  if (!added) return {};
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<uint64_t> changed, change(*group, context.args[4]));
+  context.reply.Integer(static_cast<int64_t>(changed.value_or(0)));
+  if (!changed) return {};
   group->Save();
   stream.Save();
-  context.Notify(doors::kEventStream, "xgroup-createconsumer", key);
+  context.Notify(doors::kEventStream, event, key);
   return {};
 }
 
+Result<void> XGroupCreateConsumer(CommandContext& context) {
+  const auto add = [&](StreamGroup& group, BytesView consumer) -> Result<std::optional<uint64_t>> {
+    CAIRN_ASSIGN_OR_RETURN(const bool added, group.AddConsumer(consumer, context.now().millis()));
+    return added ? std::optional<uint64_t>(1) : std::nullopt;
+  };
+  return ChangeConsumer(context, "xgroup-createconsumer", add);
+}
+
+// Replies how many entries were pending for the consumer.
 Result<void> XGroupDelConsumer(CommandContext& context) {
-  const std::string_view key = context.args[2];
-  CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, key));
-  if (stream.wrong_type()) return context.Fail(kWrongType);
-  if (!stream.exists()) return context.Fail(kNoStreamForGroup);
-  CAIRN_ASSIGN_OR_RETURN(std::optional<StreamGroup> group,
-                         StreamGroup::Find(stream, context.args[3]));
-  if (!group) return context.Fail(NoGroupForKey(key, context.args[3]));
-  CAIRN_ASSIGN_OR_RETURN(const std::optional<uint64_t> pending,
-                         group->RemoveConsumer(context.args[4]));
-  context.reply.Integer(static_cast<int64_t>(pending.value_or(0)));
-  if (!pending) return {};
-  group->Save();
-  stream.Save();
-  context.Notify(doors::kEventStream, "xgroup-delconsumer", key);
-  return {};
+  return ChangeConsumer(context, "xgroup-delconsumer", [](StreamGroup& group, BytesView consumer) {
+    return group.RemoveConsumer(consumer);
+  });
 }
 
 // --- XACK ---------------------------------------------------------------------------------------

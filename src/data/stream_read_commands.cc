@@ -159,7 +159,7 @@ Result<std::optional<StreamId>> ResolveId(CommandContext& context, std::string_v
                                           std::string_view text) {
   CAIRN_ASSIGN_OR_RETURN(const Stream stream, Stream::Load(context, key));
   std::optional<StreamId> id;
-  if (stream.wrong_type()) {
+  if (stream.wrong_type() && !context.caller.woken) {
     CAIRN_RETURN_IF_ERROR(context.Fail(kWrongType));
   } else if (text == "$") {
     id = stream.last_id();
@@ -183,9 +183,18 @@ std::vector<std::string> ResolvedRequest(Args args, const std::vector<StreamId>&
   return request;
 }
 
+// Scripts cannot wait, and have to know it.
+void RefuseToBlockScripts(const CommandContext& context, const ReadOptions& options,
+                          ArgParser& parser) {
+  if (!options.wait || !context.caller.in_script) return;
+  parser.Fail(fmt::format("ERR {} command is not allowed with BLOCK option from scripts",
+                          context.command.name));
+}
+
 Result<void> XRead(CommandContext& context) {
   ArgParser parser(context.args);
   ReadOptions options = ParseReadOptions(parser, Reader::kAnyone);
+  RefuseToBlockScripts(context, options, parser);
   if (!parser.ok()) return context.Fail(parser.error());
   std::vector<StreamId> ids;
   for (size_t i = 0; i < options.keys.size(); ++i) {
@@ -197,6 +206,7 @@ Result<void> XRead(CommandContext& context) {
   StreamReplies replies(context);
   for (size_t i = 0; i < options.keys.size(); ++i) {
     CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, options.keys[i]));
+    if (stream.wrong_type()) continue;
     CAIRN_ASSIGN_OR_RETURN(const ReplyList entries,
                            ReadBehind(context, stream, ids[i], options.limit));
     if (entries.count() != 0) replies.Add(options.keys[i], entries);
@@ -223,11 +233,15 @@ Result<std::optional<GroupRead>> CheckGroupRead(CommandContext& context, const R
   const std::string_view text = options.ids[index];
   CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, read.key));
   std::string error;
-  if (stream.wrong_type()) {
+  if (context.caller.woken && (!stream.exists() || stream.wrong_type())) {
+    error = "UNBLOCKED the stream key no longer exists";
+  } else if (stream.wrong_type()) {
     error = kWrongType;
   } else {
     CAIRN_ASSIGN_OR_RETURN(const auto group, StreamGroup::Find(stream, *options.group));
-    if (!group) {
+    if (!group && context.caller.woken) {
+      error = "NOGROUP the consumer group this client was blocked on no longer exists";
+    } else if (!group) {
       error = fmt::format(
           "NOGROUP No such key '{}' or consumer group '{}' in XREADGROUP with GROUP option",
           doors::Quotable(read.key), doors::Quotable(*options.group));
@@ -345,6 +359,7 @@ Result<void> ReadOne(CommandContext& context, const ReadOptions& options, const 
 Result<void> XReadGroup(CommandContext& context) {
   ArgParser parser(context.args);
   ReadOptions options = ParseReadOptions(parser, Reader::kGroup);
+  RefuseToBlockScripts(context, options, parser);
   if (!parser.ok()) return context.Fail(parser.error());
   std::vector<GroupRead> reads;
   for (size_t i = 0; i < options.keys.size(); ++i) {
@@ -359,17 +374,25 @@ Result<void> XReadGroup(CommandContext& context) {
   }
   if (replies.Finish()) return {};
   context.reply.NullArray();
+  if (options.wait) options.wait->when_cleared = true;
   return options.wait ? context.Block(*std::move(options.wait)) : Result<void>();
 }
 
 }  // namespace
 
 void AddStreamReadCommands(doors::Instance& instance) {
+  doors::KeySpec streams = {.first = 1,
+                            .last = -1,
+                            .access = "RO access",
+                            .search = doors::KeySearch::kKeyword,
+                            .keyword = "STREAMS",
+                            .limit = 2};
   instance.commands().Add(
       Command{.name = "xread",
               .arity = -4,
               .flags = doors::kReadOnly | doors::kBlocking | doors::kMovableKeys,
               .categories = doors::kCategoryStream,
+              .keys = {streams},
               .find_keys = FindStreamKeys,
               .group = "stream",
               .since = "5.0.0",
@@ -378,11 +401,13 @@ void AddStreamReadCommands(doors::Instance& instance) {
               .syntax = "[COUNT count:integer] [BLOCK milliseconds:integer] STREAMS (key:key ... "
                         "id ...)",
               .run = XRead});
+  streams.first = 4;  // behind the names of the group and the consumer
   instance.commands().Add(
       Command{.name = "xreadgroup",
               .arity = -7,
               .flags = doors::kWrite | doors::kBlocking | doors::kMovableKeys,
               .categories = doors::kCategoryStream,
+              .keys = {streams},
               .find_keys = FindStreamKeys,
               .group = "stream",
               .since = "5.0.0",

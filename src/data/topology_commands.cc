@@ -1,13 +1,14 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/commands.h"
+#include "doors/answer.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
 #include "doors/connection_commands.h"
-#include "doors/dispatcher.h"
 #include "doors/instance.h"
 
 // Replication, clusters and modules: one server has none of them, and says so in the words that
@@ -15,13 +16,13 @@
 namespace cairn::data {
 namespace {
 
+using doors::AnswerContext;
+using doors::AnswerHandler;
 using doors::Command;
-using doors::ConnectionContext;
-using doors::ConnectionHandler;
 using doors::Instance;
 
-ConnectionHandler Refuse(std::string_view error) {
-  return [error](ConnectionContext& context) { context.Fail(error); };
+AnswerHandler Refuse(std::string_view error) {
+  return [error](AnswerContext& context) { context.Fail(error); };
 }
 
 constexpr std::string_view kNoCluster = "ERR This instance has cluster support disabled";
@@ -29,7 +30,7 @@ constexpr std::string_view kNoReplication = "ERR replication is not supported";
 constexpr std::string_view kNoModules = "ERR modules are not supported";
 
 // Becoming a primary is what tools ask of a server that is one already.
-void ReplicaOf(ConnectionContext& context) {
+void ReplicaOf(AnswerContext& context) {
   if (doors::EqualsIgnoreCase(context.args[1], "no") &&
       doors::EqualsIgnoreCase(context.args[2], "one")) {
     return context.reply.Ok();
@@ -37,14 +38,14 @@ void ReplicaOf(ConnectionContext& context) {
   context.Fail(kNoReplication);
 }
 
-void Failover(ConnectionContext& context) {
+void Failover(AnswerContext& context) {
   if (context.args.size() == 2 && doors::EqualsIgnoreCase(context.args[1], "abort")) {
     return context.Fail("ERR No failover in progress.");
   }
   context.Fail("ERR FAILOVER requires connected replicas.");
 }
 
-void ModuleList(ConnectionContext& context) { context.reply.ArrayHeader(0); }
+void ModuleList(AnswerContext& context) { context.reply.ArrayHeader(0); }
 
 struct Row {
   std::string_view name;
@@ -53,23 +54,25 @@ struct Row {
   std::string_view since;
   std::string_view summary;
   std::string_view syntax;
-  ConnectionHandler connection;
+  AnswerHandler answer;
   std::string_view group = "server";
   uint32_t categories = 0;
 };
 
 void AddRows(Instance& instance, std::span<const Row> rows) {
   for (const Row& row : rows) {
-    instance.commands().Add(Command{.name = row.name,
-                                    .arity = row.arity,
-                                    .flags = row.flags,
-                                    .categories = row.categories,
-                                    .group = row.group,
-                                    .since = row.since,
-                                    .complexity = "O(1)",
-                                    .summary = row.summary,
-                                    .syntax = row.syntax,
-                                    .connection = row.connection});
+    Command command{.name = row.name,
+                    .arity = row.arity,
+                    .flags = row.flags,
+                    .categories = row.categories,
+                    .scopes = doors::ScopeRule::kNothing,
+                    .group = row.group,
+                    .since = row.since,
+                    .complexity = "O(1)",
+                    .summary = row.summary,
+                    .syntax = row.syntax};
+    if (row.answer) command.run = doors::Answering(row.answer);
+    instance.commands().Add(std::move(command));
   }
 }
 
@@ -89,6 +92,8 @@ void AddCluster(Instance& instance) {
       {"cluster|countkeysinslot", 3, kStale, "3.0.0", kSummary, "slot:integer", refuse, "cluster"},
       {"cluster|getkeysinslot", 4, kStale, "3.0.0", kSummary, "slot:integer count:integer", refuse,
        "cluster"},
+      {"cluster|reset", -2, doors::kAdmin | kStale | doors::kNoScript, "3.0.0", kSummary,
+       "[HARD | SOFT]", refuse, "cluster"},
       {"cluster|help", 2, doors::kLoading | kStale, "5.0.0", kSummary, "", refuse, "cluster"},
       {"readonly", 1, doors::kLoading | kStale | doors::kFast, "3.0.0", kSummary, "", refuse,
        "cluster", doors::kCategoryConnection},
@@ -98,6 +103,41 @@ void AddCluster(Instance& instance) {
        doors::kCategoryConnection},
   };
   AddRows(instance, kRows);
+}
+
+// The keys of MIGRATE: the third argument, or if it is empty, those behind KEYS.
+std::vector<size_t> FindMigratedKeys(doors::Args args) {
+  std::vector<size_t> keys;
+  if (args.size() < 6 || !args[3].empty()) return keys;
+  for (size_t i = 6; i < args.size(); ++i) {
+    if (!doors::EqualsIgnoreCase(args[i], "KEYS")) continue;
+    for (size_t key = i + 1; key < args.size(); ++key) keys.push_back(key);
+    break;
+  }
+  return keys;
+}
+
+void AddMigrate(Instance& instance) {
+  constexpr std::string_view kMoved = "RW access delete";
+  instance.commands().Add(
+      Command{.name = "migrate",
+              .arity = -6,
+              .flags = doors::kWrite | doors::kMovableKeys,
+              .categories = doors::kCategoryKeyspace | doors::kCategoryDangerous,
+              .keys = {{3, 3, 1, kMoved},
+                       {.first = -2,
+                        .last = -1,
+                        .access = "RW access delete incomplete",
+                        .search = doors::KeySearch::kKeyword,
+                        .keyword = "KEYS"}},
+              .find_keys = FindMigratedKeys,
+              .secret = true,
+              .group = "generic",
+              .since = "2.6.0",
+              .summary = "Refused: DUMP and RESTORE move keys to another server.",
+              .syntax = "host port key destination-db:integer timeout:integer [arg ...]",
+              .tips = {"nondeterministic_output"},
+              .run = doors::Answering(Refuse("ERR MIGRATE is not supported"))});
 }
 
 void AddReplication(Instance& instance) {
@@ -142,6 +182,7 @@ void AddModules(Instance& instance) {
 
 void AddTopologyCommands(Instance& instance) {
   AddCluster(instance);
+  AddMigrate(instance);
   AddReplication(instance);
   AddModules(instance);
 }

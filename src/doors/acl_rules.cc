@@ -88,47 +88,11 @@ KeyUse UseOf(std::string_view access) {
   return use;
 }
 
-// SET reads only with GET; BITFIELD writes only with SET or INCRBY.
-KeyUse VariableUse(const Command& command, Args args, KeyUse use) {
-  const auto has = [&](std::string_view word, size_t from) {
-    return std::any_of(args.begin() + static_cast<ptrdiff_t>(std::min(from, args.size())),
-                       args.end(),
-                       [&](std::string_view arg) { return EqualsIgnoreCase(arg, word); });
-  };
-  if (command.name == "set") use.read = has("get", 3);
-  if (command.name == "bitfield") use.write = has("set", 2) || has("incrby", 2);
-  return use;
-}
-
-// What find_keys has found says nothing about their use: they count as written, unless the command
-// only reads, or has a fixed place for what it writes (ZUNIONSTORE).
-KeyUse FoundUse(const Command& command) {
-  if (command.Has(kReadOnly)) return {.read = true};
-  const bool writes_fixed = std::ranges::any_of(
-      command.keys, [](const KeySpec& spec) { return UseOf(spec.access).write; });
-  return {.read = true, .write = !writes_fixed};
-}
-
 KeyUse UseOfKey(const Command& command, Args args, size_t index) {
-  for (const KeySpec& spec : command.keys) {
-    const int last = spec.last >= 0 ? spec.last : static_cast<int>(args.size()) + spec.last;
-    const auto at = static_cast<int>(index);
-    if (at < spec.first || at > last || (at - spec.first) % spec.step != 0) continue;
-    return VariableUse(command, args, UseOf(spec.access));
-  }
-  return FoundUse(command);
-}
-
-// SORT's BY and GET read keys that follow from what is sorted: the place of the first such pattern.
-std::optional<size_t> FindUnnamedReads(const Command& command, Args args) {
-  if (command.name != "sort" && command.name != "sort_ro") return std::nullopt;
-  for (size_t i = 2; i + 1 < args.size(); ++i) {
-    const bool sorts_by = EqualsIgnoreCase(args[i], "by");
-    if (!sorts_by && !EqualsIgnoreCase(args[i], "get")) continue;
-    ++i;
-    if (!sorts_by || args[i].find('*') != std::string_view::npos) return i;
-  }
-  return std::nullopt;
+  const std::string_view access = AccessOfKey(command, args, index);
+  if (!access.empty()) return UseOf(access);
+  // Where no spec tells, the worst is assumed.
+  return {.read = true, .write = !command.Has(kReadOnly)};
 }
 
 // --- Which channels a call names ----------------------------------------------------------------
@@ -220,11 +184,11 @@ Result<void> AclSelector::ApplyCommand(bool allow, std::string_view name,
     return {};
   }
   // "select|0": the command with this first argument only.
-  const size_t bar = lowered.find('|');
+  const size_t bar = lowered.rfind('|');
   if (bar == std::string::npos) return UnknownName();
   const Command* command = table.FindByName(lowered.substr(0, bar));
   const std::string first_arg = lowered.substr(bar + 1);
-  if (first_arg.find('|') != std::string::npos && command != nullptr) {
+  if (command != nullptr && command->container != nullptr) {
     return Error{ErrorCode::kInvalid, "Allowing first-arg of a subcommand is not supported"};
   }
   if (!allow || command == nullptr || !command->subcommands.empty() || first_arg.empty()) {
@@ -336,10 +300,6 @@ std::optional<AclRefusal> AclSelector::Check(const Command& command, Args args) 
         return AclRefusal{AclReason::kKey, index};
       }
     }
-    const bool reads_all = std::ranges::any_of(
-        keys_, [](const KeyPattern& key) { return key.read && key.pattern == "*"; });
-    const std::optional<size_t> pattern = FindUnnamedReads(command, args);
-    if (pattern && !reads_all) return AclRefusal{AclReason::kKey, *pattern};
   }
   const ChannelUse* channels = all_channels_ ? nullptr : ChannelUseOf(command);
   if (channels == nullptr) return std::nullopt;
@@ -348,6 +308,12 @@ std::optional<AclRefusal> AclSelector::Check(const Command& command, Args args) 
     if (!AllowsChannel(args[i], channels->patterns)) return AclRefusal{AclReason::kChannel, i};
   }
   return std::nullopt;
+}
+
+bool AclSelector::ReadsAllKeys() const {
+  return all_keys_ || std::ranges::any_of(keys_, [](const KeyPattern& key) {
+           return key.read && key.pattern == "*";
+         });
 }
 
 std::string AclSelector::Commands() const {
@@ -479,6 +445,13 @@ std::optional<AclRefusal> AclRules::Check(const Command& command, Args args) con
     refusal = MoreTelling(*refusal, *other);
   }
   return refusal;
+}
+
+bool AclRules::MayReadAnyKey(const Command& command, Args args) const {
+  const auto allows = [&](const AclSelector& selector) {
+    return selector.ReadsAllKeys() && !selector.Check(command, args);
+  };
+  return allows(root_) || std::ranges::any_of(selectors_, allows);
 }
 
 bool AclRules::AllowsChannel(std::string_view channel, bool is_pattern) const {

@@ -50,6 +50,7 @@ class AclSelector {
   std::optional<AclRefusal> Check(const Command& command, Args args) const;
   // Whether it may listen to, or send to, this channel; a pattern must be listed as it is.
   bool AllowsChannel(std::string_view channel, bool is_pattern) const;
+  bool ReadsAllKeys() const;
   bool AllowsEverything() const { return AllowsAllCommands() && all_keys_ && all_channels_; }
 
   std::string Commands() const;  // "-@all +get"
@@ -98,6 +99,8 @@ class AclRules {
   Result<void> Apply(Args rules, const CommandTable& table);
 
   std::optional<AclRefusal> Check(const Command& command, Args args) const;
+  // Whether the call may also read keys that its arguments do not name: SORT's BY and GET.
+  bool MayReadAnyKey(const Command& command, Args args) const;
   bool AllowsChannel(std::string_view channel, bool is_pattern) const;
   bool AllowsEverything() const { return root_.AllowsEverything(); }
   // Takes the same time whatever the difference.

@@ -1,13 +1,32 @@
 #include "doors/command.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "doors/arg_parser.h"
 
 namespace cairn::doors {
 namespace {
 
+// The last place of a counted spec; one before the first if the number makes no sense.
+int LastCounted(const KeySpec& spec, Args args) {
+  const auto at = static_cast<size_t>(spec.first);
+  if (at >= args.size()) return spec.first;
+  const std::optional<int64_t> number = ParseInteger(args[at]);
+  const auto rest = static_cast<int64_t>(args.size() - at - 1);
+  if (!number || *number < 1 || *number > rest) return spec.first;
+  return spec.first + static_cast<int>(*number);
+}
+
 // Calls visit(index) for each argument at the places of `spec`.
 template <typename Visit>
 void ForEachAt(const KeySpec& spec, Args args, Visit visit) {
+  if (spec.search == KeySearch::kCounted) {
+    const int last = LastCounted(spec, args);
+    for (int i = spec.first + 1; i <= last; ++i) visit(static_cast<size_t>(i));
+    return;
+  }
+  if (spec.search != KeySearch::kRange) return;
   const auto count = static_cast<int>(args.size());
   const int last = spec.last >= 0 ? spec.last : count + spec.last;
   for (int i = spec.first; i <= last && i < count; i += spec.step) visit(static_cast<size_t>(i));
@@ -34,6 +53,36 @@ std::vector<size_t> FindKeys(const Command& command, Args args) {
   return keys;
 }
 
+namespace {
+
+// SET reads only with GET; BITFIELD writes only with SET or INCRBY.
+std::string_view VariableAccess(const Command& command, Args args) {
+  const auto has = [&](std::string_view word, size_t from) {
+    return std::any_of(args.begin() + static_cast<ptrdiff_t>(std::min(from, args.size())),
+                       args.end(),
+                       [&](std::string_view arg) { return EqualsIgnoreCase(arg, word); });
+  };
+  if (command.name == "set") return has("get", 3) ? "RW access update" : "OW update";
+  return has("set", 2) || has("incrby", 2) ? "RW access update" : "RO access";
+}
+
+}  // namespace
+
+std::string_view AccessOfKey(const Command& command, Args args, size_t index) {
+  std::string_view access;
+  for (const KeySpec& spec : command.keys) {
+    if (spec.search == KeySearch::kKeyword || spec.search == KeySearch::kUnknown) {
+      access = spec.access;  // if no other spec has it
+      continue;
+    }
+    bool found = false;
+    ForEachAt(spec, args, [&](size_t at) { found = found || at == index; });
+    if (!found) continue;
+    return spec.access.ends_with("variable_flags") ? VariableAccess(command, args) : spec.access;
+  }
+  return access;
+}
+
 void AddKeyScope(uint8_t db, BytesView key, store::Scopes& scopes, Bytes& scratch) {
   scratch.assign(1, static_cast<char>(db));
   scratch.append(key);
@@ -44,6 +93,12 @@ store::Topic KeyTopic(uint8_t db, BytesView key) {
   Bytes name(1, static_cast<char>(db));
   name += key;
   return store::Topic::Of(store::Space::kData, name);
+}
+
+store::Topic ClearedTopic(uint8_t db) {
+  // No key's topic begins so: databases have small numbers.
+  const char name[] = {'\xff', static_cast<char>(db)};
+  return store::Topic::Of(store::Space::kData, BytesView(name, sizeof(name)));
 }
 
 void AddScopes(const Command& command, Args args, uint8_t db, store::Scopes& scopes,

@@ -32,6 +32,7 @@ class RespConnection;
 
 namespace cairn::doors {
 
+class AclUser;
 class Dispatcher;
 class Session;
 class Work;
@@ -58,6 +59,7 @@ enum CommandFlag : uint32_t {
   kNoMulti = 1U << 13,  // refused between MULTI and EXEC
   kAllowBusy = 1U << 14,
   kMovableKeys = 1U << 15,
+  kNoMandatoryKeys = 1U << 16,  // a call without keys is none with its keys missing
 };
 
 // Access-control categories that do not follow from the flags. (@write, @read, @admin, @dangerous
@@ -81,15 +83,36 @@ enum CommandCategory : uint32_t {
   kCategoryPubSub = 1U << 15,
 };
 
-// Keys at args[first], args[first + step], … up to and including args[last]; a negative `last`
-// counts from the end, -1 being the last argument.
+// How the keys of a KeySpec are found.
+enum class KeySearch : uint8_t {
+  // At args[first], args[first + step], … up to and including args[last]; a negative `last` counts
+  // from the end, -1 being the last argument.
+  kRange,
+  // Their number stands at args[first], they follow it.
+  kCounted,
+  // Behind the word `keyword`, looked for from args[first] on: one, or for a `last` of -1 those up
+  // to
+  // the end, of which `limit` 2 means the first half. Shown only: Command::find_keys finds them.
+  kKeyword,
+  // Command::find_keys knows.
+  kUnknown,
+};
+
 inline constexpr std::string_view kNotAKey = "not_key";  // in `access`: names, but not of keys
 struct KeySpec {
   int first = 0;
   int last = 0;
   int step = 1;
   std::string_view access;  // what happens to them, in COMMAND INFO's words: "RW access update"
+  KeySearch search = KeySearch::kRange;
+  std::string_view keyword = {};
+  int limit = 0;
 };
+
+// Keys behind their number, which stands at args[number_at].
+constexpr KeySpec CountedKeys(int number_at, std::string_view access) {
+  return {.first = number_at, .access = access, .search = KeySearch::kCounted};
+}
 
 // What a command locks, if it writes, and what its reply has to wait for.
 enum class ScopeRule {
@@ -109,6 +132,13 @@ struct Caller {
   // Others have waited longer for the same keys: a command that would take something away takes
   // nothing, and waits in line.
   bool must_wait = false;
+  // It is called by a script.
+  bool in_script = false;
+  // It has been waiting and looks again: a key of another type is as good as none.
+  bool woken = false;
+  // Whose rights bound what it does, if they have bounds; commands that call or read more than
+  // their arguments name go by it.
+  std::shared_ptr<const AclUser> user = {};
 };
 
 // What a handler is waiting for.
@@ -116,6 +146,8 @@ struct Blocking {
   std::optional<int64_t> timeout_ms;  // nullopt: for ever
   // What to wake up for; none: the command's keys.
   std::vector<store::Topic> topics = {};
+  // Also to be woken when the whole database was cleared: it wants to know that a key is gone.
+  bool when_cleared = false;
   // The request to run when it wakes, if not the one that came: XREAD … $ must remember where the
   // stream ended.
   std::vector<std::string> args = {};
@@ -126,6 +158,18 @@ struct HeldScopes {
   bool exclusive = false;        // everything is held
   bool wants_exclusive = false;  // a handler cannot do with less: to be run again
   bool may_take_long = false;    // no event loop waits for the handler
+};
+
+// How often a command that reads has found the key it looked for: INFO's keyspace_hits.
+struct KeyLookups {
+  uint32_t hits = 0;
+  uint32_t misses = 0;
+
+  KeyLookups& operator+=(const KeyLookups& other) {
+    hits += other.hits;
+    misses += other.misses;
+    return *this;
+  }
 };
 
 // What a handler inside a transaction is given. It may run more than once, on any thread: it
@@ -140,6 +184,7 @@ struct CommandContext {
   HeldScopes& held;
   bool failed = false;  // the reply is an error
   std::optional<Blocking> blocking = {};
+  KeyLookups lookups = {};
 
   uint8_t db() const { return caller.db; }
   Timestamp now() const { return transaction.now(); }
@@ -170,6 +215,9 @@ struct CommandContext {
     held.wants_exclusive = true;
     return {ErrorCode::kWouldBlock, "a command needs more scopes than it was given"};
   }
+
+  // A key was looked for. Only those that commands look for to read are counted.
+  void CountLookup(bool found);
 
   // Tells who listens to keyspace events (CONFIG SET notify-keyspace-events), once the commit is
   // there. `event` is Redis's name for what happened: "hset", "del".
@@ -216,7 +264,7 @@ struct Command {
   uint32_t flags = 0;     // CommandFlag
   uint32_t categories = 0;
   std::vector<KeySpec> keys = {};
-  KeyFunction find_keys = {};  // adds to `keys`
+  KeyFunction find_keys = {};  // adds to those that `keys` find by themselves
   ScopeRule scopes = ScopeRule::kKeys;
   ScopeFunction add_scopes = {};  // replaces `scopes`
   // Can take long even when memory has the answer (it visits many keys): runs on the pool, never on
@@ -254,8 +302,15 @@ struct Command {
   }
 };
 
+inline void CommandContext::CountLookup(bool found) {
+  if (command.Has(kReadOnly)) ++(found ? lookups.hits : lookups.misses);
+}
+
 // The indexes of the keys in `args`, which has the arity of `command`.
 std::vector<size_t> FindKeys(const Command& command, Args args);
+
+// What the command does to its key at `index`, as KeySpec::access has it; empty if no spec tells.
+std::string_view AccessOfKey(const Command& command, Args args, size_t index);
 
 // Adds the scopes that `command` needs with these arguments in database `db`. `scratch` is
 // overwritten; handing the same string in again saves an allocation.
@@ -268,6 +323,8 @@ void AddKeyScope(uint8_t db, BytesView key, store::Scopes& scopes, Bytes& scratc
 // What a commit wakes when it may have something for a client that is blocked on the key: it put a
 // list, a sorted set or a stream there, or took one away.
 store::Topic KeyTopic(uint8_t db, BytesView key);
+// What a commit wakes that has cleared a database, see Blocking::when_cleared.
+store::Topic ClearedTopic(uint8_t db);
 
 // A copy of a request that lives as long as it is needed.
 class OwnedArgs {

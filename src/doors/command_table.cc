@@ -32,6 +32,7 @@ constexpr NamedBit kFlagNames[] = {
     {kNoAsyncLoading, "no_async_loading"},
     {kNoMulti, "no_multi"},
     {kAllowBusy, "allow_busy"},
+    {kNoMandatoryKeys, "no_mandatory_keys"},
     {kMovableKeys, "movablekeys"},
 };
 

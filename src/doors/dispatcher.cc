@@ -49,6 +49,7 @@ class CommandWork final : public Work {
                            held};
     Result<void> result = command_.run(context);
     failed_ = context.failed;
+    lookups_ = context.lookups;
     blocking_ = std::move(context.blocking);
     ns_ = clock.MonotonicNs() - begin_ns;
     return result;
@@ -63,6 +64,7 @@ class CommandWork final : public Work {
     session.connection().out().append(reply_);
     if (session.blocked) dispatcher.Unpark(session);
     dispatcher.Count(session, command_, args_.view(), ns_, failed_);
+    dispatcher.counters().LookedUp(lookups_.hits, lookups_.misses);
   }
 
  private:
@@ -72,6 +74,7 @@ class CommandWork final : public Work {
   Instance& instance_;
   std::string reply_;
   bool failed_ = false;
+  KeyLookups lookups_;
   std::optional<Blocking> blocking_;
   uint64_t ns_ = 0;
 };
@@ -81,7 +84,7 @@ class CommandWork final : public Work {
 std::vector<store::Topic> KeyTopics(const Command& command, Args args, uint8_t db) {
   std::vector<store::Topic> topics;
   const auto add = [&](size_t index) { topics.push_back(KeyTopic(db, args[index])); };
-  if (command.keys.empty()) {
+  if (command.keys.empty() || command.find_keys) {
     std::ranges::for_each(FindKeys(command, args), add);
   } else {
     Command first;
@@ -123,7 +126,9 @@ std::string UnknownSubcommand(const Command& container, std::string_view name) {
 
 // Whether it is held by CLIENT PAUSE WRITE: it changes data, or tells others.
 bool MayWrite(const Command& command) {
-  return command.Has(kWrite) || (command.Has(kPubSub) && command.run);
+  const bool publishes = command.Has(kPubSub) && command.run && command.container == nullptr;
+  // PFCOUNT may write its result down, in Redis.
+  return command.Has(kWrite) || publishes || command.name == "pfcount";
 }
 
 // Whether it may share a transaction with others: it waits for nothing, and nobody has to wait long
@@ -219,7 +224,9 @@ const Command* Dispatcher::Admit(Session& session, Args args) {
   } else if (session.multi.open && command->Has(kNoMulti)) {
     Reject(session, command, "ERR Command not allowed inside a transaction");
   } else if (const auto refusal =
-                 session.user().unrestricted() ? std::nullopt : CheckAcl(session, *command, args)) {
+                 session.user().unrestricted()
+                     ? std::nullopt
+                     : CheckAcl(session, *command, args, session.in_multi ? "multi" : "toplevel")) {
     Reject(session, command, RefusalText(*refusal, *command));
   } else if (session.confined() && !command->while_subscribed) [[unlikely]] {
     Reject(session, command,
@@ -251,18 +258,10 @@ void Dispatcher::Reject(Session& session, const Command* command, std::string_vi
 }
 
 std::optional<AclRefusal> Dispatcher::CheckAcl(const Session& session, const Command& command,
-                                               Args args) {
+                                               Args args, std::string_view context) {
   const std::optional<AclRefusal> refusal = session.user().rules()->Check(command, args);
   if (!refusal) return std::nullopt;
-  constexpr std::string_view kReasons[] = {"command", "key", "channel"};
-  const bool by_command = refusal->reason == AclReason::kCommand;
-  const Timestamp now = clock_.Now();
-  instance_.acl().log().Add(
-      {.reason = kReasons[static_cast<size_t>(refusal->reason)],
-       .context = session.in_multi ? "multi" : "toplevel",
-       .object = std::string(by_command ? command.name : args[refusal->argument]),
-       .user = session.user().name()},
-      session.Describe(now), now);
+  instance_.LogAclRefusal(*refusal, command, args, context, session.caller());
   return refusal;
 }
 
@@ -319,6 +318,12 @@ void Dispatcher::Run(Session& session, const Command& command, Args args) {
   const size_t start = out.size();
   if (command.connection) {
     RunOnConnection(session, command, args);
+    // Who wants no replies still wants messages, and to know which.
+    const bool is_message = command.Has(kPubSub) && command.while_subscribed;
+    if (is_message && session.reply_mode != ReplyMode::kOn) {
+      if (session.reply_mode == ReplyMode::kSkipThis) session.reply_mode = ReplyMode::kOn;
+      return session.unsealed.Add({});
+    }
     return Replied(session, start, {});
   }
   ConnectionContext context{
@@ -364,6 +369,7 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   std::string& out = session.connection().out();
   const size_t start = out.size();
   bool failed = false;
+  KeyLookups lookups;
   HeldScopes held{.exclusive = scopes_.exclusive()};
   const auto body = [&](store::Transaction& transaction) -> Result<void> {
     out.resize(start);
@@ -372,6 +378,7 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
         instance_.pubsub(), held};
     Result<void> result = command.run(context);
     failed = context.failed;
+    lookups = context.lookups;
     return result;
   };
   const uint64_t begin_ns = clock_.MonotonicNs();
@@ -379,6 +386,7 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   const Result<store::Dependency> needs = group_->Run(scopes_, command.access(), body);
   if (needs.ok()) {
     Count(session, command, args, clock_.MonotonicNs() - begin_ns, failed);
+    counters_.LookedUp(lookups.hits, lookups.misses);
     return Replied(session, start, *needs);
   }
   out.resize(start);
@@ -395,6 +403,10 @@ void Dispatcher::Count(const Session& session, const Command& command, Args args
                        bool failed) {
   counters_.Ran(command.index, ns, failed);
   const uint64_t us = ns / 1000;
+  if (LatencyEvents& events = instance_.latency_events(); events.Wants(us)) {
+    events.Add(command.Has(kFast) ? "fast-command" : "command", clock_.Now(),
+               static_cast<int64_t>(us / 1000));
+  }
   SlowLog& slow_log = instance_.slow_log();
   if (!slow_log.Wants(us) || command.Has(kSkipSlowLog)) return;
   static constexpr std::string_view kRedacted[] = {"(redacted)"};
@@ -504,9 +516,8 @@ void Dispatcher::StartMonitor(Session& session) {
 
 void Dispatcher::FeedMonitors(const Session& session, const Command& command, Args args) {
   if (command.Has(kAdmin)) return;
-  auto line = std::make_shared<const std::string>(
+  instance_.FeedMonitors(
       MonitorLine(clock_.Now(), session.db, session.connection().peer(), command, args));
-  instance_.PostToAll([line](Dispatcher& each) { each.WriteToMonitors(*line); });
 }
 
 void Dispatcher::WriteToMonitors(const std::string& line) {
@@ -703,7 +714,9 @@ void Dispatcher::Park(Session& session, const Command& command, Args args,
   // Streams can be read by many at once.
   const Waiters::Kind kind{.name = command.group, .takes = command.group != "stream"};
   BlockedRequest& blocked = *session.blocked;
-  blocked.place = instance_.waiters().Join(topics, kind, ask);
+  blocked.place = instance_.waiters().Join(
+      topics, kind, ask,
+      blocking.when_cleared ? std::optional(ClearedTopic(session.db)) : std::nullopt);
   if (blocking.timeout_ms) {
     blocked.timer = loop_.After(std::chrono::milliseconds(*blocking.timeout_ms),
                                 [=, this] { Unblock(connection_id, UnblockWith::kTimeout); });
@@ -727,6 +740,7 @@ void Dispatcher::LookAgain(uint64_t connection_id, uint64_t place, store::Topic 
   if (std::exchange(blocked.looking, true)) return;
   Caller caller = session.caller();
   caller.may_block = true;
+  caller.woken = true;
   RunWork(session,
           std::make_unique<CommandWork>(*blocked.command, blocked.args.view(), caller, instance_));
   TurnEnd({&connection, 1});
@@ -765,6 +779,7 @@ bool Dispatcher::HoldIfPaused(Session& session, const Command& command, Args arg
   if (!instance_.pause().Holds(MayWrite(session, command), clock_.Now())) return false;
   session.connection().Pause(net::PauseReason::kBlocked);
   held_.push_back({session.id(), OwnedArgs(args)});
+  ++instance_.held();
   if (held_.size() == 1) ArmHeldTimer();
   return true;
 }
@@ -778,6 +793,7 @@ void Dispatcher::RunHeld() {
   held_timer_.Cancel();
   std::vector<net::RespConnection*> served;
   for (const Held& held : std::exchange(held_, {})) {
+    --instance_.held();
     net::RespConnection* connection = instance_.server()->Find(loop_, held.connection_id);
     if (connection == nullptr) continue;
     // Resumed first, so that the request may pause its connection again.

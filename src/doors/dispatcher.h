@@ -81,11 +81,14 @@ class Dispatcher final : public net::RespHandler {
   Subscriptions& SubscriptionsOf(Session& session);
   // From now on the session sees every command that is not an operator's, of all loops.
   void StartMonitor(Session& session);
+  // To those of this loop.
+  void WriteToMonitors(const std::string& line);
   // Users have changed: closes connections of those that are gone, and those that listen to what
   // they may not any more. `caller` still gets its reply.
   void EnforceAcl(uint64_t caller);
-  // Whether the session's user may not call the command; then it is in the log.
-  std::optional<AclRefusal> CheckAcl(const Session& session, const Command& command, Args args);
+  // Whether the session's user may not call the command; then it is in the log, with `context`.
+  std::optional<AclRefusal> CheckAcl(const Session& session, const Command& command, Args args,
+                                     std::string_view context);
   // Executes the requests that CLIENT PAUSE has held back and that may run now.
   void RunHeld();
 
@@ -132,7 +135,6 @@ class Dispatcher final : public net::RespHandler {
   void OnDurable(const Result<store::Commit>& news);
   void ReleaseDurable();
   void FeedMonitors(const Session& session, const Command& command, Args args);
-  void WriteToMonitors(const std::string& line);
   void CountError(std::string_view reply);
   void Deliver(const PubSub::Message& message, store::Commit commit);
   void ArmHeldTimer();

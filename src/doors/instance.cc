@@ -17,19 +17,6 @@ namespace {
 
 constexpr int64_t kLongestSlowLog = 1'000'000;
 
-// The messages are Redis's.
-Result<int64_t> ParseWithin(std::string_view text, int64_t low, int64_t high) {
-  const std::optional<int64_t> number = ParseInteger(text);
-  if (!number) {
-    return Error{ErrorCode::kInvalid, "argument couldn't be parsed into an integer"};
-  }
-  if (*number < low || *number > high) {
-    return Error{ErrorCode::kInvalid,
-                 fmt::format("argument must be between {} and {} inclusive", low, high)};
-  }
-  return *number;
-}
-
 }  // namespace
 
 Instance::Instance(InstanceOptions options, store::Store& store, const Clock& clock, Random& random,
@@ -115,16 +102,61 @@ void Instance::Post(std::function<void()> function) {
       [function = std::move(function)](Dispatcher& /*self*/) { function(); });
 }
 
+void Instance::LogAclRefusal(const AclRefusal& refusal, const Command& command, Args args,
+                             std::string_view context, const Caller& caller) {
+  constexpr std::string_view kReasons[] = {"command", "key", "channel"};
+  const bool by_command = refusal.reason == AclReason::kCommand;
+  const Timestamp now = clock_.Now();
+  std::string client;
+  clients_.ForEach([&](const Session& session) {
+    if (session.id() == caller.connection_id) client = session.Describe(now);
+  });
+  acl_.log().Add({.reason = kReasons[static_cast<size_t>(refusal.reason)],
+                  .context = context,
+                  .object = std::string(by_command ? command.name : args[refusal.argument]),
+                  .user = caller.user == nullptr ? "" : caller.user->name()},
+                 std::move(client), now);
+}
+
+void Instance::FeedMonitors(std::string line) {
+  PostToAll([line = std::make_shared<const std::string>(std::move(line))](Dispatcher& each) {
+    each.WriteToMonitors(*line);
+  });
+}
+
+void Instance::CountNested(const Command& command, uint64_t ns, bool failed) {
+  const std::lock_guard lock(nested_mutex_);
+  if (!nested_calls_) nested_calls_.emplace(commands_.row_count());
+  nested_calls_->Ran(command.index, ns, failed);
+}
+
 CallTotals Instance::Totals(const Command& command) const {
   CallTotals totals;
   ForEachDispatcher(
       [&](const Dispatcher& dispatcher) { totals += dispatcher.counters().Totals(command.index); });
+  const std::lock_guard lock(nested_mutex_);
+  if (nested_calls_) totals += nested_calls_->Totals(command.index);
   return totals;
 }
 
-void Instance::ResetStatistics() {
+LookupTotals Instance::Lookups() const {
+  LookupTotals totals;
+  ForEachDispatcher(
+      [&](const Dispatcher& dispatcher) { totals += dispatcher.counters().Lookups(); });
+  return totals;
+}
+
+void Instance::ResetStatistics(Dispatcher& caller) {
   errors_.Reset();
-  PostToAll([](Dispatcher& dispatcher) { dispatcher.counters().Reset(); });
+  expired_keys_ = 0;
+  {
+    const std::lock_guard lock(nested_mutex_);
+    nested_calls_.reset();
+  }
+  caller.counters().Reset();
+  PostToAll([&caller](Dispatcher& dispatcher) {
+    if (&dispatcher != &caller) dispatcher.counters().Reset();
+  });
 }
 
 void Instance::Join(Dispatcher& dispatcher) {
@@ -154,27 +186,37 @@ void Instance::AddSettings() {
                  .set = [this](std::string_view value) -> Result<void> {
                    CAIRN_ASSIGN_OR_RETURN(
                        const int64_t us,
-                       ParseWithin(value, -1, std::numeric_limits<int64_t>::max()));
+                       ParseSettingNumber(value, -1, std::numeric_limits<int64_t>::max()));
                    slow_log_.set_threshold_us(us);
                    return {};
                  }});
   // One setting under its present and its former name.
   for (const char* name : {"busy-reply-threshold", "lua-time-limit"}) {
-    settings_.Add({.name = name,
-                   .get = [this] { return fmt::to_string(busy_.threshold_ms()); },
-                   .set = [this](std::string_view value) -> Result<void> {
-                     CAIRN_ASSIGN_OR_RETURN(
-                         const int64_t ms,
-                         ParseWithin(value, 0, std::numeric_limits<int64_t>::max() / 1'000'000));
-                     busy_.set_threshold_ms(ms);
-                     return {};
-                   }});
+    settings_.Add(
+        {.name = name,
+         .get = [this] { return fmt::to_string(busy_.threshold_ms()); },
+         .set = [this](std::string_view value) -> Result<void> {
+           CAIRN_ASSIGN_OR_RETURN(
+               const int64_t ms,
+               ParseSettingNumber(value, 0, std::numeric_limits<int64_t>::max() / 1'000'000));
+           busy_.set_threshold_ms(ms);
+           return {};
+         }});
   }
+  settings_.Add({.name = "latency-monitor-threshold",
+                 .get = [this] { return fmt::to_string(latency_events_.threshold_ms()); },
+                 .set = [this](std::string_view value) -> Result<void> {
+                   CAIRN_ASSIGN_OR_RETURN(
+                       const int64_t ms,
+                       ParseSettingNumber(value, 0, std::numeric_limits<int64_t>::max() / 1000));
+                   latency_events_.set_threshold_ms(ms);
+                   return {};
+                 }});
   settings_.Add({.name = "slowlog-max-len",
                  .get = [this] { return fmt::to_string(slow_log_.max_length()); },
                  .set = [this](std::string_view value) -> Result<void> {
                    CAIRN_ASSIGN_OR_RETURN(const int64_t length,
-                                          ParseWithin(value, 0, kLongestSlowLog));
+                                          ParseSettingNumber(value, 0, kLongestSlowLog));
                    slow_log_.set_max_length(static_cast<size_t>(length));
                    return {};
                  }});

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "doors/busy.h"
 #include "doors/clients.h"
 #include "doors/command_table.h"
+#include "doors/latency_events.h"
 #include "doors/pubsub.h"
 #include "doors/relay.h"
 #include "doors/settings.h"
@@ -80,14 +82,19 @@ class Instance {
   CommandTable& commands() { return commands_; }
   Settings& settings() { return settings_; }
   SlowLog& slow_log() { return slow_log_; }
+  LatencyEvents& latency_events() { return latency_events_; }
   Clients& clients() { return clients_; }
   PubSub& pubsub() { return pubsub_; }
   Waiters& waiters() { return waiters_; }
   Busy& busy() { return busy_; }
+  // Scripts may call commands that are not meant for them: DEBUG, for tests.
+  std::atomic<bool>& scripts_call_denied() { return scripts_call_denied_; }
   Acl& acl() { return acl_; }
   ErrorCounters& errors() { return errors_; }
   // How many connections MONITOR the others.
   std::atomic<size_t>& monitors() { return monitors_; }
+  // Shows them a line, from any thread.
+  void FeedMonitors(std::string line);
   ThreadPool& pool() { return pool_; }
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
@@ -103,6 +110,8 @@ class Instance {
   bool PasswordMatches(std::string_view password) const;
 
   const ClientPause& pause() const { return pause_; }
+  // Requests that wait for the end of a pause.
+  std::atomic<size_t>& held() { return held_; }
   void Pause(Timestamp until, ClientPause::Mode mode);
   void Unpause();
 
@@ -111,8 +120,27 @@ class Instance {
   // Calls `function` once on each loop, from any thread.
   void PostToAll(const std::function<void(Dispatcher&)>& function);
 
+  // Puts into the log that a user was refused. `context` is where: "toplevel", "multi", "lua".
+  void LogAclRefusal(const AclRefusal& refusal, const Command& command, Args args,
+                     std::string_view context, const Caller& caller);
+
+  // Counts a call by a script, from any thread.
+  void CountNested(const Command& command, uint64_t ns, bool failed);
   CallTotals Totals(const Command& command) const;
-  void ResetStatistics();
+  LookupTotals Lookups() const;
+  // Keys that were removed because their time was up.
+  std::atomic<uint64_t>& expired_keys() { return expired_keys_; }
+  // On the loop of `caller`, whose calls count anew at once.
+  void ResetStatistics(Dispatcher& caller);
+
+  // Figures of a layer that INFO shows among those about memory. Added while the tables are made;
+  // the function is called on any thread.
+  struct Figure {
+    std::string name;
+    std::function<int64_t()> read;
+  };
+  void AddFigure(Figure figure) { figures_.push_back(std::move(figure)); }
+  const std::vector<Figure>& figures() const { return figures_; }
 
   // The version of a key as WATCH compares it: 0 if there is no such key. Set by the layer that
   // owns the keys.
@@ -151,17 +179,24 @@ class Instance {
   Acl acl_;
   Settings settings_;
   SlowLog slow_log_;
+  LatencyEvents latency_events_;
   Clients clients_;
   PubSub pubsub_;
   Waiters waiters_;
   ErrorCounters errors_;
+  std::atomic<uint64_t> expired_keys_{0};
+  mutable std::mutex nested_mutex_;
+  std::optional<CallCounters> nested_calls_;  // made for the first, when the table is complete
   std::atomic<size_t> monitors_{0};
   ClientPause pause_;
+  std::atomic<size_t> held_{0};
   Busy busy_;
+  std::atomic<bool> scripts_call_denied_{false};
   net::RespServer* server_ = nullptr;
   VersionReader version_reader_;
   KeyEncoder key_encoder_ = nullptr;
   std::function<void()> shutdown_;
+  std::vector<Figure> figures_;
 
   mutable std::mutex password_mutex_;
   std::string password_;

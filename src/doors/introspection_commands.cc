@@ -2,24 +2,22 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "doors/answer.h"
 #include "doors/arg_parser.h"
 #include "doors/command_syntax.h"
 #include "doors/command_table.h"
 #include "doors/connection_commands.h"
-#include "doors/dispatcher.h"
 #include "doors/glob.h"
 #include "doors/instance.h"
 
 // COMMAND and its subcommands, and every container's HELP: what the table says about itself.
 namespace cairn::doors {
 namespace {
-
-const CommandTable& TableOf(ConnectionContext& context) {
-  return context.dispatcher.instance().commands();
-}
 
 void WriteSet(net::RespWriter& reply, const std::vector<std::string_view>& words) {
   reply.SetHeader(words.size());
@@ -35,8 +33,57 @@ struct LegacyKeys {
 };
 
 LegacyKeys LegacyKeysOf(const Command& command) {
-  if (command.keys.empty()) return {};
-  return {command.keys.front().first, command.keys.back().last, command.keys.front().step};
+  LegacyKeys keys;
+  for (const KeySpec& spec : command.keys) {
+    if (spec.search != KeySearch::kRange) break;
+    if (keys.step == 0) keys = {spec.first, spec.last, spec.step};
+    keys.last = spec.last;
+  }
+  return keys;
+}
+
+using Numbers = std::initializer_list<std::pair<std::string_view, int64_t>>;
+
+void WriteSearch(net::RespWriter& reply, std::string_view type, Numbers spec) {
+  reply.MapHeader(2);
+  reply.Bulk("type");
+  reply.Bulk(type);
+  reply.Bulk("spec");
+  reply.MapHeader(spec.size());
+  for (const auto& [name, number] : spec) {
+    reply.Bulk(name);
+    reply.Integer(number);
+  }
+}
+
+// Where the keys begin: at a place, or behind a word.
+void WriteBeginSearch(net::RespWriter& reply, const KeySpec& spec) {
+  if (spec.search == KeySearch::kUnknown) return WriteSearch(reply, "unknown", {});
+  if (spec.search != KeySearch::kKeyword)
+    return WriteSearch(reply, "index", {{"index", spec.first}});
+  reply.MapHeader(2);
+  reply.Bulk("type");
+  reply.Bulk("keyword");
+  reply.Bulk("spec");
+  reply.MapHeader(2);
+  reply.Bulk("keyword");
+  reply.Bulk(spec.keyword);
+  reply.Bulk("startfrom");
+  reply.Integer(spec.first);
+}
+
+// Which of the arguments from there on they are.
+void WriteFindKeys(net::RespWriter& reply, const KeySpec& spec) {
+  if (spec.search == KeySearch::kUnknown) return WriteSearch(reply, "unknown", {});
+  if (spec.search == KeySearch::kCounted) {
+    return WriteSearch(reply, "keynum",
+                       {{"keynumidx", 0}, {"firstkey", 1}, {"keystep", spec.step}});
+  }
+  const bool relative = spec.last < 0 || spec.search == KeySearch::kKeyword;
+  WriteSearch(reply, "range",
+              {{"lastkey", relative ? spec.last : spec.last - spec.first},
+               {"keystep", spec.step},
+               {"limit", spec.limit}});
 }
 
 void WriteKeySpec(net::RespWriter& reply, const KeySpec& spec) {
@@ -44,25 +91,9 @@ void WriteKeySpec(net::RespWriter& reply, const KeySpec& spec) {
   reply.Bulk("flags");
   WriteSet(reply, SplitWords(spec.access));
   reply.Bulk("begin_search");
-  reply.MapHeader(2);
-  reply.Bulk("type");
-  reply.Bulk("index");
-  reply.Bulk("spec");
-  reply.MapHeader(1);
-  reply.Bulk("index");
-  reply.Integer(spec.first);
+  WriteBeginSearch(reply, spec);
   reply.Bulk("find_keys");
-  reply.MapHeader(2);
-  reply.Bulk("type");
-  reply.Bulk("range");
-  reply.Bulk("spec");
-  reply.MapHeader(3);
-  reply.Bulk("lastkey");
-  reply.Integer(spec.last < 0 ? spec.last : spec.last - spec.first);
-  reply.Bulk("keystep");
-  reply.Integer(spec.step);
-  reply.Bulk("limit");
-  reply.Integer(0);
+  WriteFindKeys(reply, spec);
 }
 
 void WriteInfo(net::RespWriter& reply, const Command& command) {
@@ -83,18 +114,18 @@ void WriteInfo(net::RespWriter& reply, const Command& command) {
   for (const Command* subcommand : command.subcommands) WriteInfo(reply, *subcommand);
 }
 
-void WriteAllInfo(ConnectionContext& context) {
-  const auto& commands = TableOf(context).commands();
+void WriteAllInfo(AnswerContext& context, const CommandTable& table) {
+  const auto& commands = table.commands();
   context.reply.ArrayHeader(commands.size());
   for (const Command* command : commands) WriteInfo(context.reply, *command);
 }
 
-void CommandInfo(ConnectionContext& context) {
+void CommandInfo(AnswerContext& context, const CommandTable& table) {
   const Args names = context.args.subspan(2);
-  if (names.empty()) return WriteAllInfo(context);
+  if (names.empty()) return WriteAllInfo(context, table);
   context.reply.ArrayHeader(names.size());
   for (const std::string_view name : names) {
-    if (const Command* command = TableOf(context).FindByName(name)) {
+    if (const Command* command = table.FindByName(name)) {
       WriteInfo(context.reply, *command);
     } else {
       context.reply.Null();
@@ -168,13 +199,13 @@ void WriteDocs(net::RespWriter& reply, const Command& command) {
   }
 }
 
-void CommandDocs(ConnectionContext& context) {
+void CommandDocs(AnswerContext& context, const CommandTable& table) {
   std::vector<const Command*> found;
   if (context.args.size() == 2) {
-    found = TableOf(context).commands();
+    found = table.commands();
   } else {
     for (const std::string_view name : context.args.subspan(2)) {
-      if (const Command* command = TableOf(context).FindByName(name)) found.push_back(command);
+      if (const Command* command = table.FindByName(name)) found.push_back(command);
     }
   }
   context.reply.MapHeader(found.size());
@@ -183,11 +214,11 @@ void CommandDocs(ConnectionContext& context) {
 
 // --- COMMAND COUNT, LIST, GETKEYS ---------------------------------------------------------------
 
-void CommandCount(ConnectionContext& context) {
-  context.reply.Integer(static_cast<int64_t>(TableOf(context).commands().size()));
+void CommandCount(AnswerContext& context, const CommandTable& table) {
+  context.reply.Integer(static_cast<int64_t>(table.commands().size()));
 }
 
-void CommandList(ConnectionContext& context) {
+void CommandList(AnswerContext& context, const CommandTable& table) {
   std::string_view category;
   std::string_view pattern = "*";
   bool from_module = false;
@@ -203,7 +234,6 @@ void CommandList(ConnectionContext& context) {
     }
   }
   if (!parser.Finish()) return context.Fail(parser.error());
-  const CommandTable& table = TableOf(context);
   std::vector<std::string_view> names;
   for (size_t i = 0; i < table.row_count(); ++i) {
     const Command& command = table.row(i);
@@ -220,9 +250,10 @@ void CommandList(ConnectionContext& context) {
 }
 
 // The command that the rest of the arguments call, and its keys; null when it has replied.
-const Command* FindCalled(ConnectionContext& context, std::vector<size_t>& keys) {
+const Command* FindCalled(AnswerContext& context, const CommandTable& table,
+                          std::vector<size_t>& keys) {
   const Args call = context.args.subspan(2);
-  const CommandTable::Lookup found = TableOf(context).Find(call);
+  const CommandTable::Lookup found = table.Find(call);
   if (found.command == nullptr || found.unknown_subcommand) {
     context.Fail("ERR Invalid command specified");
     return nullptr;
@@ -236,43 +267,34 @@ const Command* FindCalled(ConnectionContext& context, std::vector<size_t>& keys)
     return nullptr;
   }
   keys = FindKeys(*found.command, call);
-  if (keys.empty()) {
+  if (keys.empty() && !found.command->Has(kNoMandatoryKeys)) {
     context.Fail("ERR Invalid arguments specified for command");
     return nullptr;
   }
   return found.command;
 }
 
-void CommandGetKeys(ConnectionContext& context) {
+void CommandGetKeys(AnswerContext& context, const CommandTable& table) {
   std::vector<size_t> keys;
-  if (FindCalled(context, keys) == nullptr) return;
+  if (FindCalled(context, table, keys) == nullptr) return;
   context.reply.ArrayHeader(keys.size());
   for (const size_t key : keys) context.reply.Bulk(context.args[2 + key]);
 }
 
-std::vector<std::string_view> AccessOf(const Command& command, size_t index, size_t count) {
-  for (const KeySpec& spec : command.keys) {
-    const int last = spec.last >= 0 ? spec.last : static_cast<int>(count) + spec.last;
-    const auto at = static_cast<int>(index);
-    if (at >= spec.first && at <= last) return SplitWords(spec.access);
-  }
-  return {};
-}
-
-void CommandGetKeysAndFlags(ConnectionContext& context) {
+void CommandGetKeysAndFlags(AnswerContext& context, const CommandTable& table) {
   std::vector<size_t> keys;
-  const Command* command = FindCalled(context, keys);
+  const Command* command = FindCalled(context, table, keys);
   if (command == nullptr) return;
   context.reply.ArrayHeader(keys.size());
   for (const size_t key : keys) {
     context.reply.ArrayHeader(2);
     context.reply.Bulk(context.args[2 + key]);
-    WriteSet(context.reply, AccessOf(*command, key, context.args.size() - 2));
+    WriteSet(context.reply, SplitWords(AccessOfKey(*command, context.args.subspan(2), key)));
   }
 }
 
 // HELP lines: the container, then each subcommand with its arguments and what it does.
-void Help(ConnectionContext& context) {
+void Help(AnswerContext& context) {
   const Command& container = *context.command.container;
   const auto upper = [](std::string_view text) {
     std::string result(text);
@@ -301,11 +323,12 @@ Command HelpRow(std::string_view name, uint32_t categories, std::string_view gro
           .arity = 2,
           .flags = kFlags,
           .categories = categories,
+          .scopes = ScopeRule::kNothing,
           .group = group,
           .since = since,
           .complexity = "O(1)",
           .summary = "Lists the subcommands.",
-          .connection = Help};
+          .run = Answering(Help)};
 }
 
 void AddIntrospectionCommands(Instance& instance) {
@@ -315,7 +338,7 @@ void AddIntrospectionCommands(Instance& instance) {
     std::string_view since;
     std::string_view summary;
     std::string_view syntax;
-    ConnectionHandler handler;
+    void (*answer)(AnswerContext&, const CommandTable&);
     std::vector<std::string_view> tips;
   };
   const std::vector<std::string_view> unordered = {"nondeterministic_output_order"};
@@ -350,13 +373,16 @@ void AddIntrospectionCommands(Instance& instance) {
                .arity = row.arity,
                .flags = kFlags,
                .categories = kCategoryConnection,
+               .scopes = ScopeRule::kNothing,
                .group = "server",
                .since = row.since,
                .complexity = "O(N) for N commands",
                .summary = row.summary,
                .syntax = row.syntax,
                .tips = row.tips,
-               .connection = row.handler});
+               .run = Answering([answer = row.answer, &table](AnswerContext& context) {
+                 answer(context, table);
+               })});
   }
   table.Add(HelpRow("command|help", kCategoryConnection, "server", "5.0.0"));
 }

@@ -4,33 +4,56 @@
 
 #include "doors/arg_parser.h"
 #include "doors/instance.h"
+#include "doors/monitor.h"
 
 namespace cairn::doors {
 namespace {
 
 // Rows of the connection that also make sense without one.
 bool IsAnsweredHere(const Command& command) {
-  return command.name == "select" || command.name == "ping" || command.name == "echo" ||
-         command.name == "time";
+  return command.name == "select" || command.name == "ping" || command.name == "echo";
 }
 
 }  // namespace
 
 NestedCalls::NestedCalls(Instance& instance, CommandContext& outer, NestedOptions options)
-    : instance_(instance), outer_(outer), options_(options), db_(outer.db()) {
+    : instance_(instance),
+      outer_(outer),
+      options_(options),
+      rules_(outer.caller.user == nullptr ? nullptr : outer.caller.user->rules()),
+      db_(outer.db()) {
   AddScopes(outer.command, outer.args, db_, scopes_, scratch_);
   declared_ = scopes_.hashes();
   std::ranges::sort(declared_);
 }
 
-Refusal NestedCalls::Check(const CommandTable::Lookup& found, Args args) const {
+Refusal NestedCalls::Check(const CommandTable::Lookup& found, Args args) {
   const Command* command = found.command;
   if (command == nullptr || found.unknown_subcommand) return Refusal::kUnknown;
   if (!command->AcceptsArity(args.size())) return Refusal::kArity;
-  if (command->Has(kNoScript)) return Refusal::kNotAllowed;
+  // A script inside a script is never meant.
+  const bool denied = command->group == "scripting" || !instance_.scripts_call_denied();
+  if (command->Has(kNoScript) && denied) return Refusal::kNotAllowed;
   if (!command->run && !IsAnsweredHere(*command)) return Refusal::kNotAllowed;
+  if (const Refusal refusal = CheckAcl(*command, args); refusal != Refusal::kNone) return refusal;
   if (options_.read_only && command->Has(kWrite)) return Refusal::kReadOnly;
   return Refusal::kNone;
+}
+
+Refusal NestedCalls::CheckAcl(const Command& command, Args args) {
+  if (rules_ == nullptr) return Refusal::kNone;
+  const std::optional<AclRefusal> refusal = rules_->Check(command, args);
+  if (!refusal) return Refusal::kNone;
+  instance_.LogAclRefusal(*refusal, command, args, "lua", outer_.caller);
+  switch (refusal->reason) {
+    case AclReason::kCommand:
+      return Refusal::kForbidden;
+    case AclReason::kKey:
+      return Refusal::kForbiddenKey;
+    case AclReason::kChannel:
+      return Refusal::kForbiddenChannel;
+  }
+  return Refusal::kForbidden;
 }
 
 bool NestedCalls::IsCovered(const Command& command, Args args) {
@@ -47,17 +70,26 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
   const Refusal refusal = Check(found, args);
   if (refusal != Refusal::kNone) return refusal;
   const Command* command = found.command;
+  if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    instance_.FeedMonitors(MonitorLine(instance_.clock().Now(), db_, "lua", *command, args));
+  }
   const net::RespWriter writer(reply, protocol);
   if (!command->run) {
     RunHere(*command, args, writer);
     return Refusal::kNone;
   }
   if (!IsCovered(*command, args)) return outer_.RequireExclusive();
-  const Caller caller{
-      .db = db_, .protocol = protocol, .connection_id = outer_.caller.connection_id};
+  const Caller caller{.db = db_,
+                      .protocol = protocol,
+                      .connection_id = outer_.caller.connection_id,
+                      .in_script = true,
+                      .user = outer_.caller.user};
   CommandContext context{outer_.transaction, *command,   args, caller, writer,
                          outer_.pubsub,      outer_.held};
+  const uint64_t begin_ns = instance_.clock().MonotonicNs();
   CAIRN_RETURN_IF_ERROR(command->run(context));
+  instance_.CountNested(*command, instance_.clock().MonotonicNs() - begin_ns, context.failed);
+  outer_.lookups += context.lookups;
   if (command->Has(kWrite) && !context.failed) written_ = true;
   return Refusal::kNone;
 }
@@ -69,11 +101,6 @@ void NestedCalls::RunHere(const Command& command, Args args, net::RespWriter rep
     if (!parser.Finish()) return reply.Error(parser.error());
     db_ = db;
     reply.Ok();
-  } else if (command.name == "time") {
-    const int64_t us = outer_.now().us;
-    reply.ArrayHeader(2);
-    reply.BulkInteger(us / 1'000'000);
-    reply.BulkInteger(us % 1'000'000);
   } else if (args.size() == 2) {
     reply.Bulk(args[1]);
   } else if (args.size() == 1) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "doors/acl_rules.h"
 #include "doors/command.h"
 #include "doors/command_table.h"
 
@@ -20,6 +22,9 @@ enum class Refusal : uint8_t {
   kArity,       // the wrong number of arguments
   kNotAllowed,  // it concerns the connection, or its row says so
   kReadOnly,    // it may write, and the outer command must not
+  kForbidden,   // the user may not call it
+  kForbiddenKey,
+  kForbiddenChannel,
 };
 
 struct NestedOptions {
@@ -47,13 +52,15 @@ class NestedCalls {
   bool written() const { return written_; }
 
  private:
-  Refusal Check(const CommandTable::Lookup& found, Args args) const;
+  Refusal Check(const CommandTable::Lookup& found, Args args);
+  Refusal CheckAcl(const Command& command, Args args);
   bool IsCovered(const Command& command, Args args);
   void RunHere(const Command& command, Args args, net::RespWriter reply);
 
   Instance& instance_;
   CommandContext& outer_;
   const NestedOptions options_;
+  const std::shared_ptr<const AclRules> rules_;  // null: everything is allowed
   uint8_t db_;
   bool written_ = false;
 

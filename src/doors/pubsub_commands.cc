@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "doors/answer.h"
 #include "doors/arg_parser.h"
 #include "doors/connection_commands.h"
 #include "doors/dispatcher.h"
@@ -94,8 +95,8 @@ RunHandler PublishTo(ChannelKind kind) {
 
 // --- PUBSUB -------------------------------------------------------------------------------------
 
-ConnectionHandler Channels(ChannelKind kind) {
-  return [kind](ConnectionContext& context) {
+AnswerHandler Channels(const PubSub& pubsub, ChannelKind kind) {
+  return [kind, &pubsub](AnswerContext& context) {
     if (context.args.size() > 3) {
       return context.Fail(
           fmt::format("ERR unknown subcommand or wrong number of arguments for '{}'. Try PUBSUB "
@@ -103,15 +104,14 @@ ConnectionHandler Channels(ChannelKind kind) {
                       Quotable(context.args[1])));
     }
     const std::string_view pattern = context.args.size() == 3 ? context.args[2] : "*";
-    const auto names = context.dispatcher.instance().pubsub().Names(kind, pattern);
+    const auto names = pubsub.Names(kind, pattern);
     context.reply.ArrayHeader(names.size());
     for (const std::string& name : names) context.reply.Bulk(name);
   };
 }
 
-ConnectionHandler NumSub(ChannelKind kind) {
-  return [kind](ConnectionContext& context) {
-    const PubSub& pubsub = context.dispatcher.instance().pubsub();
+AnswerHandler NumSub(const PubSub& pubsub, ChannelKind kind) {
+  return [kind, &pubsub](AnswerContext& context) {
     const Args names = context.args.subspan(2);
     context.reply.ArrayHeader(names.size() * 2);
     for (const std::string_view name : names) {
@@ -121,9 +121,10 @@ ConnectionHandler NumSub(ChannelKind kind) {
   };
 }
 
-void NumPat(ConnectionContext& context) {
-  const PubSub& pubsub = context.dispatcher.instance().pubsub();
-  context.reply.Integer(static_cast<int64_t>(pubsub.CountNames(ChannelKind::kPattern)));
+AnswerHandler NumPat(const PubSub& pubsub) {
+  return [&pubsub](AnswerContext& context) {
+    context.reply.Integer(static_cast<int64_t>(pubsub.CountNames(ChannelKind::kPattern)));
+  };
 }
 
 // --- Settings -----------------------------------------------------------------------------------
@@ -232,25 +233,26 @@ void AddListening(CommandTable& table) {
   }
 }
 
-void AddAsking(CommandTable& table) {
+void AddAsking(CommandTable& table, const PubSub& pubsub) {
   struct Row {
     std::string_view name;
     int arity;
     std::string_view since;
     std::string_view summary;
     std::string_view syntax;
-    ConnectionHandler handler;
+    AnswerHandler answer;
   };
   const Row kRows[] = {
       {"pubsub|channels", -2, "2.8.0", "Lists channels that are listened to.", "[pattern:pattern]",
-       Channels(ChannelKind::kChannel)},
+       Channels(pubsub, ChannelKind::kChannel)},
       {"pubsub|numsub", -2, "2.8.0", "Counts who listens to channels.", "[channel ...]",
-       NumSub(ChannelKind::kChannel)},
-      {"pubsub|numpat", 2, "2.8.0", "Counts the patterns that are listened to.", "", NumPat},
+       NumSub(pubsub, ChannelKind::kChannel)},
+      {"pubsub|numpat", 2, "2.8.0", "Counts the patterns that are listened to.", "",
+       NumPat(pubsub)},
       {"pubsub|shardchannels", -2, "7.0.0", "Lists shard channels that are listened to.",
-       "[pattern:pattern]", Channels(ChannelKind::kShard)},
+       "[pattern:pattern]", Channels(pubsub, ChannelKind::kShard)},
       {"pubsub|shardnumsub", -2, "7.0.0", "Counts who listens to shard channels.",
-       "[shardchannel ...]", NumSub(ChannelKind::kShard)},
+       "[shardchannel ...]", NumSub(pubsub, ChannelKind::kShard)},
   };
   table.Add({.name = "pubsub",
              .arity = -2,
@@ -261,12 +263,13 @@ void AddAsking(CommandTable& table) {
     table.Add({.name = row.name,
                .arity = row.arity,
                .flags = kAsk,
+               .scopes = ScopeRule::kNothing,
                .group = "pubsub",
                .since = row.since,
                .complexity = "O(N) for N names",
                .summary = row.summary,
                .syntax = row.syntax,
-               .connection = row.handler});
+               .run = Answering(row.answer)});
   }
   table.Add(HelpRow("pubsub|help", 0, "pubsub", "6.2.0"));
 }
@@ -298,7 +301,7 @@ void AddPubSubCommands(Instance& instance) {
              .summary = "Sends a message to everybody who listens to a shard channel.",
              .syntax = "shardchannel message",
              .run = PublishTo(ChannelKind::kShard)});
-  AddAsking(table);
+  AddAsking(table, instance.pubsub());
 }
 
 }  // namespace cairn::doors

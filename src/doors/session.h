@@ -115,7 +115,11 @@ class Session final : public net::RespSession {
   const net::RespConnection& connection() const { return connection_; }
   uint64_t id() const { return connection_.id(); }
 
-  Caller caller() const { return {db, protocol, connection_.id()}; }
+  Caller caller() const {
+    Caller caller{.db = db, .protocol = protocol, .connection_id = connection_.id()};
+    if (!user_->unrestricted()) caller.user = user_;
+    return caller;
+  }
 
   // Who it is. On the session's loop; from elsewhere, shared_user.
   const AclUser& user() const { return *user_; }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <set>
 
 #include "base/check.h"
+#include "doors/arg_parser.h"
 #include "doors/glob.h"
 
 namespace cairn::doors {
@@ -26,6 +28,18 @@ Error Refused(std::string_view name, std::string_view reason) {
 }
 
 }  // namespace
+
+Result<int64_t> ParseSettingNumber(std::string_view text, int64_t low, int64_t high) {
+  const std::optional<int64_t> number = ParseInteger(text);
+  if (!number) {
+    return Error{ErrorCode::kInvalid, "argument couldn't be parsed into an integer"};
+  }
+  if (*number < low || *number > high) {
+    return Error{ErrorCode::kInvalid,
+                 fmt::format("argument must be between {} and {} inclusive", low, high)};
+  }
+  return *number;
+}
 
 Setting Setting::Fixed(std::string name, std::string value) {
   return {.name = std::move(name), .get = [value = std::move(value)] { return value; }};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -22,6 +23,9 @@ struct Setting {
 
   static Setting Fixed(std::string name, std::string value);
 };
+
+// A setting's value that is a number from `low` to `high`. The messages of errors are Redis's.
+Result<int64_t> ParseSettingNumber(std::string_view text, int64_t low, int64_t high);
 
 // The settings under the names that Redis clients ask for. Filled at start, each name once; safe to
 // use from any thread after that.

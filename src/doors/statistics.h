@@ -88,6 +88,18 @@ class ErrorCounters {
   uint64_t total_ = 0;
 };
 
+// What has become of the keys that commands looked for.
+struct LookupTotals {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+
+  LookupTotals& operator+=(const LookupTotals& other) {
+    hits += other.hits;
+    misses += other.misses;
+    return *this;
+  }
+};
+
 // Counts calls by command, for one loop: counted by its thread only and therefore without locked
 // instructions, read from any thread.
 class CallCounters {
@@ -102,6 +114,14 @@ class CallCounters {
     Add(row.latency[LatencyBucketOf(ns)], 1);
   }
   void Rejected(uint32_t command) { Add(rows_[command].rejected, 1); }
+  void LookedUp(uint64_t hits, uint64_t misses) {
+    if (hits != 0) Add(hits_, hits);
+    if (misses != 0) Add(misses_, misses);
+  }
+
+  LookupTotals Lookups() const {
+    return {hits_.load(std::memory_order_relaxed), misses_.load(std::memory_order_relaxed)};
+  }
 
   CallTotals Totals(uint32_t command) const {
     const Row& row = rows_[command];
@@ -117,6 +137,8 @@ class CallCounters {
 
   // On the counting thread.
   void Reset() {
+    hits_.store(0, std::memory_order_relaxed);
+    misses_.store(0, std::memory_order_relaxed);
     for (Row& row : rows_) {
       for (std::atomic<uint64_t>* counter : {&row.calls, &row.ns, &row.rejected, &row.failed}) {
         counter->store(0, std::memory_order_relaxed);
@@ -139,6 +161,8 @@ class CallCounters {
   }
 
   std::vector<Row> rows_;
+  std::atomic<uint64_t> hits_{0};
+  std::atomic<uint64_t> misses_{0};
 };
 
 }  // namespace cairn::doors

@@ -54,7 +54,8 @@ class ExecWork final : public Work {
       steps_.push_back({caller});
       if (!session.user().unrestricted()) {
         // The user's rules may have changed since it was queued.
-        steps_.back().refusal = dispatcher.CheckAcl(session, *queued.command, queued.args.view());
+        steps_.back().refusal =
+            dispatcher.CheckAcl(session, *queued.command, queued.args.view(), "multi");
       }
       if (queued.command->run && !steps_.back().refusal) {
         AddScopes(*queued.command, queued.args.view(), caller.db, scopes, scratch);
@@ -100,6 +101,7 @@ class ExecWork final : public Work {
       session.connection().out().append(replies_, begin, step.reply_end - begin);
       begin = step.reply_end;
       dispatcher.Count(session, command, args, step.ns, step.failed);
+      dispatcher.counters().LookedUp(step.lookups.hits, step.lookups.misses);
     }
   }
 
@@ -109,6 +111,7 @@ class ExecWork final : public Work {
     size_t reply_end = 0;  // in replies_
     uint64_t ns = 0;
     bool failed = false;
+    KeyLookups lookups;
     std::optional<AclRefusal> refusal;
   };
 
@@ -135,6 +138,7 @@ class ExecWork final : public Work {
     Result<void> result = queued.command->run(context);
     step.ns = instance_.clock().MonotonicNs() - begin_ns;
     step.failed = context.failed;
+    step.lookups = context.lookups;
     return result;
   }
 

@@ -14,18 +14,27 @@ Waiters::~Waiters() {
   lines_.clear();
 }
 
+Waiters::Line& Waiters::LineOf(store::Topic topic) {
+  Line& line = lines_[topic.id];
+  if (line.places.empty()) {
+    line.wake = store_.OnWake(topic, [this, topic] { Woken(topic); });
+  }
+  return line;
+}
+
 std::unique_ptr<Waiters::Place> Waiters::Join(std::span<const store::Topic> topics, Kind kind,
-                                              Ask ask) {
+                                              Ask ask, std::optional<store::Topic> everyone) {
   const std::lock_guard lock(mutex_);
   const uint64_t id = next_place_++;
-  for (const store::Topic topic : topics) {
-    Line& line = lines_[topic.id];
-    if (line.places.empty()) {
-      line.wake = store_.OnWake(topic, [this, topic] { Woken(topic); });
-    }
+  Waiter waiter{{topics.begin(), topics.end()}, kind, std::move(ask)};
+  for (const store::Topic topic : topics) LineOf(topic).places.insert(id);
+  if (everyone) {
+    Line& line = LineOf(*everyone);
+    line.asks_all = true;
     line.places.insert(id);
+    waiter.topics.push_back(*everyone);
   }
-  waiters_.emplace(id, Waiter{{topics.begin(), topics.end()}, kind, std::move(ask)});
+  waiters_.emplace(id, std::move(waiter));
   // What was stored between the waiter's own look and now has woken nobody.
   for (const store::Topic topic : topics) Woken(topic);
   return std::make_unique<Place>(*this, id);
@@ -55,7 +64,8 @@ void Waiters::FoundNothing(uint64_t place, store::Topic topic) {
   const auto line = lines_.find(topic.id);
   if (waiter == waiters_.end() || line == lines_.end()) return;
   if (!line->second.passing || line->second.asked != place) return;
-  if (waiter->second.kind.takes) line->second.done.insert(waiter->second.kind.name);
+  if (waiter->second.kind.takes && !line->second.asks_all)
+    line->second.done.insert(waiter->second.kind.name);
   AskNext(topic, line->second);
 }
 

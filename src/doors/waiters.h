@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -62,8 +63,11 @@ class Waiters {
   // call this object before it returns.
   using Ask = std::function<void(uint64_t place, store::Topic topic)>;
 
-  // At the end of the line of each topic.
-  std::unique_ptr<Place> Join(std::span<const store::Topic> topics, Kind kind, Ask ask);
+  // At the end of the line of each topic. In the line of `everyone`, if there is one, a pass asks
+  // all: what one of them finds there says nothing about the others. Nobody is asked there because
+  // of the joining.
+  std::unique_ptr<Place> Join(std::span<const store::Topic> topics, Kind kind, Ask ask,
+                              std::optional<store::Topic> everyone = std::nullopt);
   // The answer to an Ask, of one who stays.
   void FoundNothing(uint64_t place, store::Topic topic);
 
@@ -80,12 +84,14 @@ class Waiters {
   struct Line {
     std::set<uint64_t> places;  // ids grow in order of arrival
     store::Subscription wake;
+    bool asks_all = false;
     bool passing = false;
     bool again = false;               // the topic was woken during the pass
     uint64_t asked = 0;               // who has to answer now
     std::set<std::string_view> done;  // kinds that need not be asked any more in this pass
   };
 
+  Line& LineOf(store::Topic topic);
   void Leave(uint64_t place);
   void Woken(store::Topic topic);
   void StartPasses();

@@ -310,6 +310,19 @@ TEST_F(DrainTest, ADrainEndsAtItsTimeout) {
   EXPECT_TRUE(server.Stop().ok());
 }
 
+TEST_F(DrainTest, AScriptWithoutEndDoesNotKeepTheServer) {
+  Server server = Serve({"--drain-timeout", "100ms"});
+  EXPECT_EQ(server.Command({"CONFIG", "SET", "busy-reply-threshold", "1"}), "OK");
+  Result<net::RespClient> client = server.Connect();
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE(client->Send({"EVAL", "redis.call('SET','k','v') while true do end", "1", "k"}).ok());
+  // It runs where it may take long, and says so.
+  while (!server.Command({"PING"}).starts_with("(error) BUSY")) std::this_thread::yield();
+  EXPECT_TRUE(server.Stop().ok());
+  // What it wrote was never committed.
+  EXPECT_EQ(Serve().Command({"EXISTS", "k"}), "(integer) 0");
+}
+
 TEST_F(DrainTest, APipelineCutByTheDrainHasWholeRepliesAndTheirWritesAreKept) {
   constexpr int kWrites = 5000;
   Server server = Serve();

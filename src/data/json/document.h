@@ -55,7 +55,11 @@ class JsonDocument final : public JsonContainers {
  public:
   static Result<JsonDocument> Load(store::Transaction& transaction, uint8_t db, BytesView key);
   static Result<JsonDocument> Load(doors::CommandContext& context, BytesView key) {
-    return Load(context.transaction, context.db(), key);
+    Result<JsonDocument> document = Load(context.transaction, context.db(), key);
+    if (!document.ok()) return document;
+    document->entry_.TellOfNew(context.pubsub);
+    NoteLookup(context, key, document->exists());
+    return document;
   }
 
   // The key holds something else. Then nothing more may be asked.

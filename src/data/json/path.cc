@@ -211,7 +211,8 @@ class Parser {
     using Kind = JsonFilter::Kind;
     constexpr std::pair<std::string_view, Kind> kOperators[] = {
         {"==", Kind::kEqual},        {"!=", Kind::kNotEqual}, {"<=", Kind::kLessEqual},
-        {">=", Kind::kGreaterEqual}, {"<", Kind::kLess},      {">", Kind::kGreater}};
+        {">=", Kind::kGreaterEqual}, {"<", Kind::kLess},      {">", Kind::kGreater},
+        {"=~", Kind::kMatches}};
     JsonFilter filter;
     filter.operands.push_back(Operand());
     SkipSpace();
@@ -220,10 +221,14 @@ class Parser {
       filter.kind = kind;
       SkipSpace();
       filter.operands.push_back(Operand());
+      const JsonValue& pattern = filter.operands[1].literal;
+      if (kind == Kind::kMatches && pattern.string() != nullptr) {
+        filter.regex = std::make_shared<const JsonRegex>(*pattern.string());
+      }
       return filter;
     }
     if (filter.operands[0].kind == JsonOperand::Kind::kLiteral) {
-      Fail("'==', '!=', '<', '<=', '>', '>='");
+      Fail("'==', '!=', '<', '<=', '>', '>=', '=~'");
     }
     return filter;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "data/json/regex.h"
 #include "data/json/value.h"
 
 // JSONPath, taken apart. What is understood:
@@ -23,7 +24,8 @@
 //   [?(…)]                   the children for which a filter holds
 //
 // A filter compares (== != < <= > >=) paths, which start at @ (the child) or $ (the root), and
-// literals; a path alone asks whether it finds something. && || ! and brackets combine.
+// literals; =~ asks whether a string matches a regular expression; a path alone asks whether it
+// finds something. && || ! and brackets combine.
 //
 // A path that does not start with $ is of the legacy kind of RedisJSON 1: "." is the root, and
 // .a.b, a.b, [0] are $.a.b, $.a.b, $.[0]. It stands for the first match only, and replies are not
@@ -72,11 +74,13 @@ struct JsonFilter {
     kLess,
     kLessEqual,
     kGreater,
-    kGreaterEqual
+    kGreaterEqual,
+    kMatches
   };
   Kind kind = Kind::kExists;
-  std::vector<JsonFilter> parts;      // of kOr, kAnd and kNot
-  std::vector<JsonOperand> operands;  // one of kExists, two of a comparison
+  std::vector<JsonFilter> parts;           // of kOr, kAnd and kNot
+  std::vector<JsonOperand> operands;       // one of kExists, two of a comparison
+  std::shared_ptr<const JsonRegex> regex;  // of kMatches, if its right side is a literal
 };
 
 struct JsonPath {

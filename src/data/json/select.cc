@@ -258,9 +258,21 @@ class Selection {
         CAIRN_ASSIGN_OR_RETURN(const auto found, Find(filter.operands[0], child));
         return found.has_value();
       }
+      case Kind::kMatches:
+        return Matches(filter, child);
       default:
         return Compares(filter, child);
     }
+  }
+
+  Result<bool> Matches(const JsonFilter& filter, const JsonCursor& child) {
+    CAIRN_ASSIGN_OR_RETURN(const auto text, Find(filter.operands[0], child));
+    CAIRN_ASSIGN_OR_RETURN(const auto pattern, Find(filter.operands[1], child));
+    if (!text || !pattern) return false;
+    if (text->type() != JsonType::kString || pattern->type() != JsonType::kString) return false;
+    const std::string& subject = *text->scalar().string();
+    if (filter.regex != nullptr) return filter.regex->Matches(subject);
+    return JsonRegex(*pattern->scalar().string()).Matches(subject);
   }
 
   // What an operand stands for: of a path that finds several, the first.

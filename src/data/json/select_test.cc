@@ -103,6 +103,22 @@ TEST(JsonSelectTest, FiltersCompareAndCombine) {
   EXPECT_EQ(Select(R"({"x":{"v":1},"y":{"v":2}})", "$[?(@.v>1)]"), R"([{"v":2}])");
 }
 
+TEST(JsonSelectTest, FiltersMatchRegularExpressions) {
+  constexpr std::string_view kNames = R"(["Ann","Bob","annex",7,null,{"a":"Ann"}])";
+  EXPECT_EQ(Select(kNames, "$[?(@ =~ 'nn')]"), R"(["Ann","annex"])");
+  EXPECT_EQ(Select(kNames, "$[?(@=~'^A.*n$')]"), R"(["Ann"])");
+  EXPECT_EQ(Select(kNames, "$[?(@ =~ '(?i)^ann$')]"), R"(["Ann"])");
+  EXPECT_EQ(Select(kNames, "$[?(@.a =~ \"A\")].a"), R"(["Ann"])");
+  EXPECT_EQ(Select(R"([{"a":"xyz","p":"y"},{"a":"xyz","p":"q"},{"a":"x"}])", "$[?(@.a =~ @.p)].p"),
+            R"(["y"])");
+  // What is no regular expression, or no text, matches nothing.
+  EXPECT_EQ(Select(kNames, "$[?(@ =~ '(')]"), "[]");
+  EXPECT_EQ(Select(kNames, "$[?(@ =~ 7)]"), "[]");
+  // Nor does one that would take for ever elsewhere.
+  const std::string text = "\"" + std::string(5000, 'a') + "\"";
+  EXPECT_EQ(Select("[" + text + "]", "$[?(@ =~ '^(a+)+b$')]"), "[]");
+}
+
 TEST(JsonSelectTest, WhatIsNoPathIsRejectedWithItsPlace) {
   EXPECT_EQ(Select("{}", "$.a[$]"),
             "(error) Error occurred on position 4, \"$.a[ ---->>>> $]\", expected one of the "

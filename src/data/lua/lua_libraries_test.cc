@@ -17,7 +17,9 @@ class NoHost final : public ScriptHost {
     return false;
   }
   bool Step() override { return true; }
-  bool HasCommand(std::span<const std::string_view> /*args*/) override { return false; }
+  std::optional<bool> MayCall(std::span<const std::string_view> /*args*/) override {
+    return std::nullopt;
+  }
   void Log(int /*level*/, std::string_view /*text*/) override {}
 };
 

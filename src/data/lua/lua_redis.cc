@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <luajit-2.1/lua.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,7 @@ void CallCommand(lua_State* lua) {
   const std::vector<std::string_view> args = Arguments(lua);
   runtime.reply.clear();
   if (!runtime.host->Call(args, runtime.protocol, runtime.reply)) StopScript(lua);
+  lua_settop(lua, 0);  // thousands of arguments leave little room
   PushReply(lua, runtime.reply);
 }
 
@@ -94,10 +96,9 @@ int Pcall(lua_State* lua) {
 
 int AclCheckCmd(lua_State* lua) {
   const std::vector<std::string_view> args = Arguments(lua);
-  if (!RuntimeOf(lua).host->HasCommand(args)) {
-    RaiseErrorTable(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
-  }
-  lua_pushboolean(lua, 1);
+  const std::optional<bool> allowed = RuntimeOf(lua).host->MayCall(args);
+  if (!allowed) RaiseErrorTable(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
+  lua_pushboolean(lua, *allowed ? 1 : 0);
   return 1;
 }
 

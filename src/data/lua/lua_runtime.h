@@ -57,6 +57,12 @@ bool PushProtectedContent(lua_State* lua, int index);
 
 // Makes the globals of scripts. Leaves nothing on the stack.
 void OpenSandbox(lua_State* lua);
+// What a library sees while it is loaded, and what scripts and functions see: each pushes its
+// table.
+void PushLoadGlobals(lua_State* lua);
+void PushScriptGlobals(lua_State* lua);
+// The table on top of the stack, which it pops, is what global names mean from now on.
+void ShowGlobals(lua_State* lua);
 // Sets the global `name` of scripts to the value on top of the stack, which it pops.
 void SetScriptGlobal(lua_State* lua, const char* name);
 

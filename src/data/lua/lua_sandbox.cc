@@ -332,6 +332,24 @@ void AddBaseFunctions(lua_State* lua) {
   SetLuaFunctions(lua, kOwn);
 }
 
+// [table, metatable] → [protected], see ProtectTable; `metatable` is what getmetatable shows.
+void ProtectTableWith(lua_State* lua) {
+  lua_createtable(lua, 0, 0);
+  lua_createtable(lua, 0, 4);
+  lua_pushvalue(lua, -4);
+  lua_setfield(lua, -2, "__index");
+  lua_pushcfunction(lua, RefuseChange);
+  lua_setfield(lua, -2, "__newindex");
+  lua_pushvalue(lua, -3);
+  lua_setfield(lua, -2, "__metatable");
+  lua_pushlightuserdata(lua, &content_key);
+  lua_pushvalue(lua, -5);
+  lua_rawset(lua, -3);
+  lua_setmetatable(lua, -2);
+  lua_replace(lua, -3);
+  lua_pop(lua, 1);
+}
+
 void AddLibraries(lua_State* lua) {
   for (const char* name : {"string", "table", "math", "bit", "coroutine"}) {
     lua_getglobal(lua, name);
@@ -367,24 +385,40 @@ bool PushProtectedContent(lua_State* lua, int index) {
 }
 
 void ProtectTable(lua_State* lua) {
+  // What is shown as its metatable is an empty table that cannot be changed either.
   lua_createtable(lua, 0, 0);
-  lua_createtable(lua, 0, 4);
+  lua_pushboolean(lua, 0);
+  ProtectTableWith(lua);
+  ProtectTableWith(lua);
+}
+
+void PushLoadGlobals(lua_State* lua) {
+  lua_createtable(lua, 0, 2);
+  PushRedisLoadLibrary(lua);
+  lua_setfield(lua, -2, "redis");
+  lua_pushcfunction(lua, Keep);
+  lua_setfield(lua, -2, kKeepFunction);
+  lua_createtable(lua, 0, 1);
+  lua_pushcfunction(lua, RefuseUnknownGlobal);
+  lua_setfield(lua, -2, "__index");
+  lua_setmetatable(lua, -2);
+}
+
+void PushScriptGlobals(lua_State* lua) {
+  lua_pushlightuserdata(lua, &globals_key);
+  lua_rawget(lua, LUA_REGISTRYINDEX);
+}
+
+void ShowGlobals(lua_State* lua) {
+  lua_pushvalue(lua, LUA_GLOBALSINDEX);
+  lua_getmetatable(lua, -1);
   lua_pushvalue(lua, -3);
   lua_setfield(lua, -2, "__index");
-  lua_pushcfunction(lua, RefuseChange);
-  lua_setfield(lua, -2, "__newindex");
-  lua_pushboolean(lua, 0);
-  lua_setfield(lua, -2, "__metatable");
-  lua_pushlightuserdata(lua, &content_key);
-  lua_pushvalue(lua, -4);
-  lua_rawset(lua, -3);
-  lua_setmetatable(lua, -2);
-  lua_remove(lua, -2);
+  lua_pop(lua, 3);
 }
 
 void SetScriptGlobal(lua_State* lua, const char* name) {
-  lua_pushlightuserdata(lua, &globals_key);
-  lua_rawget(lua, LUA_REGISTRYINDEX);
+  PushScriptGlobals(lua);
   lua_pushstring(lua, name);
   lua_pushvalue(lua, -3);
   lua_rawset(lua, -3);

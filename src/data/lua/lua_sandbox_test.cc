@@ -21,7 +21,7 @@ class TestHost final : public ScriptHost {
     return true;
   }
   bool Step() override { return --steps_left > 0; }
-  bool HasCommand(std::span<const std::string_view> /*args*/) override { return true; }
+  std::optional<bool> MayCall(std::span<const std::string_view> /*args*/) override { return true; }
   void Log(int /*level*/, std::string_view /*text*/) override {}
 
   int steps_left = 100'000;

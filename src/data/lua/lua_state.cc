@@ -340,8 +340,8 @@ Result<std::vector<ScriptFunction>> LuaState::LoadLibrary(std::string_view sourc
       error = fmt::format("ERR Error compiling function: {}", lua_tostring(lua, -1));
       return;
     }
-    PushRedisLoadLibrary(lua);
-    SetScriptGlobal(lua, "redis");
+    PushLoadGlobals(lua);
+    ShowGlobals(lua);
     if (lua_pcall(lua, 0, 0, 1) != 0) {
       error = runtime_->stopped ? "ERR FUNCTION LOAD timeout" : ReadError(lua).text;
       error = "ERR Error registering functions: " + error;
@@ -351,9 +351,8 @@ Result<std::vector<ScriptFunction>> LuaState::LoadLibrary(std::string_view sourc
   const bool stopped = std::exchange(runtime_->stopped, false);
   lua_sethook(runtime_->lua, nullptr, 0, 0);
   const auto restored = Protected(runtime_->lua, [&](lua_State* lua) {
-    PushRedisLibrary(lua);
-    ProtectTable(lua);
-    SetScriptGlobal(lua, "redis");
+    PushScriptGlobals(lua);
+    ShowGlobals(lua);
     if (error.empty() && !failure && !stopped) return;
     for (const Runtime::Registration& entry : registered) {
       luaL_unref(lua, LUA_REGISTRYINDEX, entry.reference);

@@ -24,8 +24,8 @@ class ScriptHost {
   virtual bool Call(std::span<const std::string_view> args, int protocol, std::string& reply) = 0;
   // Called after every kInstructionsPerStep instructions. False: the script has to stop at once.
   virtual bool Step() = 0;
-  // Whether there is such a command, for redis.acl_check_cmd.
-  virtual bool HasCommand(std::span<const std::string_view> args) = 0;
+  // Whether the user may call the command, for redis.acl_check_cmd; nullopt if there is none.
+  virtual std::optional<bool> MayCall(std::span<const std::string_view> args) = 0;
   // redis.log; `level` is 0 (debug) … 3 (warning).
   virtual void Log(int level, std::string_view text) = 0;
 };

@@ -163,7 +163,7 @@ void DataServer::Play(std::string_view script) {
 }
 
 void DataServer::FireTimers() {
-  ExpiryTimers expiry(instance().pubsub());
+  ExpiryTimers expiry(instance().pubsub(), instance().expired_keys());
   store::TimerService timers(store(), clock(), Log::Silent());
   timers.Register(store::kTimerKeyExpiry, expiry);
   ReclaimTimers reclaim;
