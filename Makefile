@@ -32,10 +32,11 @@ test: build-asan/build.ninja build-tsan/build.ninja build-fuzz/build.ninja build
 
 bench: packages-test build/build.ninja  ## Cairn beside Redis, and the store alone
 	@$(configure) -B build  # Google Benchmark may have been installed since
-	@ninja -C build -j $(JOBS) cairn bench_store
+	@ninja -C build -j $(JOBS) cairn bench_store bench_seats
 	@bench/kv/run.py
 	@bench/data/run.py
 	@bench/data/run.py --large
+	@bench/seats/run.py
 	@build/bench/bench_store
 
 fmt: packages-lint  ## lay out the code
