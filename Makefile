@@ -38,11 +38,12 @@ redis-suite: build  ## the Redis project's own tests against Cairn
 
 bench: packages-test build/build.ninja  ## Cairn beside Redis and pgbench, and the store alone
 	@$(configure) -B build  # Google Benchmark may have been installed since
-	@ninja -C build -j $(JOBS) cairn bench_store
+	@ninja -C build -j $(JOBS) cairn bench_store bench_seats
 	@bench/kv/run.py
 	@bench/data/run.py
 	@bench/data/run.py --large
 	@bench/postgres/run.py
+	@bench/seats/run.py
 	@build/bench/bench_store
 
 fmt: packages-lint  ## lay out the code

@@ -80,8 +80,9 @@ def start_redis(directory, fsync):
     return Server("redis", [str(part) for part in command], directory, port)
 
 
-def start_cairn(directory, durability, flags=()):
+def start_cairn(directory, durability, flags=(), http_port=0):
     port = free_port()
     command = [CAIRN, "serve", "--data", os.path.join(directory, "data"), "--resp",
-               f"127.0.0.1:{port}", "--http", "127.0.0.1:0", "--durability", durability, *flags]
+               f"127.0.0.1:{port}", "--http", f"127.0.0.1:{http_port}", "--durability", durability,
+               *flags]
     return Server("cairn", command, directory, port)

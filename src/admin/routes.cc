@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "admin/backup.h"
-#include "admin/on_pool.h"
+#include "doors/on_pool.h"
 
 namespace cairn::admin {
 namespace {
@@ -89,14 +89,14 @@ awaitable<Result<HttpReply>> Backup(const AdminParts& parts, const RouteCall& ca
   auto work = [&parts, directory = TextOf(call.body, "directory")] {
     return MakeBackup(parts.store, directory, parts.clock);
   };
-  const Result<BackupReport> report = co_await OnPool(parts.pool, std::move(work));
+  const Result<BackupReport> report = co_await doors::OnPool(parts.pool, std::move(work));
   if (!report.ok()) co_return report.error();
   co_return JsonReply(200, report->ToJson());
 }
 
 awaitable<Result<HttpReply>> Metrics(const AdminParts& parts) {
   auto work = [&parts]() -> Result<std::string> { return FormatMetrics(parts.metrics()); };
-  const Result<std::string> text = co_await OnPool(parts.pool, std::move(work));
+  const Result<std::string> text = co_await doors::OnPool(parts.pool, std::move(work));
   if (!text.ok()) co_return text.error();
   HttpResponse response = HttpResponse::Text(200, *text);
   response.headers.Set("Content-Type", std::string(kMetricsType));

@@ -14,6 +14,7 @@
 #include "app/doctor.h"
 #include "app/migrate.h"
 #include "app/report.h"
+#include "app/seats.h"
 #include "app/serve.h"
 #include "app/terminal.h"
 
@@ -32,6 +33,7 @@ struct Given {
   BackupOptions backup;
   std::string restore_from;
   MigrateOptions migrate;
+  SeatsOptions seats;
   std::string shell;
 };
 
@@ -52,6 +54,7 @@ class CommandLine {
     AddBackup();
     AddRestore();
     AddMigrate();
+    AddSeats();
     AddVersion();
     AddCompletion();
   }
@@ -234,6 +237,42 @@ class CommandLine {
     }
   }
 
+  void AddSeats() {
+    CLI::App* seats =
+        AddCommand("seats", "Create, look at, verify and simulate the sale of seats", [this] {
+          const LoadedConfig loaded = Load(Purpose::kOther);
+          if (Complain(loaded)) return int{kExitUsage};
+          given_.seats.json = given_.json;
+          return Seats(loaded.config, given_.seats, terminal_);
+        });
+    seats
+        ->add_option("action", given_.seats.action,
+                     "create FILE, events, state EVENT, map EVENT SECTION, verify EVENT, "
+                     "simulate EVENT")
+        ->required();
+    seats->add_option("arguments", given_.seats.arguments, "What the action is about");
+    seats->add_option("--url", given_.seats.url, "Ask the server at this address")
+        ->type_name("URL");
+    seats->add_option("--ca", given_.seats.ca_file, "Trust this authority for an https URL (PEM)")
+        ->type_name("FILE");
+    const auto number = [&](const char* flag, int64_t& value, int64_t most, const char* text) {
+      seats->add_option(flag, value, fmt::format("simulate: {} (default: {})", text, value))
+          ->type_name("N")
+          ->check(CLI::Range(int64_t{1}, most));
+    };
+    number("--buyers", given_.seats.buyers, 1'000, "buyers at once");
+    number("--sections", given_.seats.sections, 10'000, "sections of the house");
+    number("--rows", given_.seats.rows, 10'000, "rows of a section");
+    number("--cols", given_.seats.cols, 10'000, "seats of a row");
+    number("--max-quantity", given_.seats.max_quantity, 100, "seats a buyer asks for at most");
+    number("--pay-percent", given_.seats.pay_percent, 100, "how many of 100 pay; others cancel");
+    AddConfigFile(seats);
+    AddJson(seats);
+    for (const char* name : {"http", "password", "password_file"}) {
+      AddSetting(seats, *FindSetting(name));
+    }
+  }
+
   void AddVersion() {
     CLI::App* version = AddCommand("version", "Show the version", [this] {
       PrintVersion(given_.json, terminal_);
@@ -315,6 +354,7 @@ class CommandLine {
         command.options.push_back(std::move(described));
       }
       if (command.name == "completion") command.arguments = {"bash", "zsh", "fish"};
+      if (command.name == "seats") command.arguments = SeatsActions();
       commands.push_back(std::move(command));
     }
     return commands;

@@ -22,10 +22,15 @@
 #include "data/entry.h"
 #include "doors/connection_commands.h"
 #include "doors/instance.h"
+#include "doors/route_store.h"
 #include "doors/route_table.h"
 #include "net/http/server.h"
 #include "net/loop.h"
 #include "net/resp/server.h"
+#include "seats/commands.h"
+#include "seats/feed.h"
+#include "seats/operations.h"
+#include "seats/routes.h"
 #include "store/copy.h"
 #include "store/timers.h"
 
@@ -67,6 +72,7 @@ class Server::Impl {
         instance_(InstanceOptions(config), *store_, clock, random, log),
         timers_(*store_, clock, log),
         loops_(config.io_threads),
+        route_store_(*store_, loops_, instance_.pool()),
         routes_({.title = "Cairn", .version = std::string(kVersion)}),
         resp_server_(RespOptions(config), loops_, WithCommands(), clock, log),
         http_server_(HttpOptions(config), loops_, WithRoutes(), clock, random, log) {
@@ -75,6 +81,8 @@ class Server::Impl {
         config_, resp_server_, [this] { return resp_port_.load(); }, instance_.settings());
     timers_.Register(store::kTimerKeyExpiry, expiry_);
     timers_.Register(store::kTimerReclaim, reclaim_);
+    timers_.Register(seats::kTimerHold, holds_);
+    timers_.Register(seats::kTimerFeed, feeds_);
   }
 
   ~Impl() {
@@ -131,6 +139,7 @@ class Server::Impl {
   net::RespHandlerFactory WithCommands() {
     doors::AddConnectionCommands(instance_);
     data::AddDataCommands(instance_);
+    seats::AddSeatCommands(instance_, config_.seats_key_prefix);
     return instance_.HandlerFactory();
   }
 
@@ -142,6 +151,10 @@ class Server::Impl {
                       .data = std::filesystem::absolute(config_.data).lexically_normal().string(),
                       .metrics = [this] { return Metrics(); }},
                      routes_);
+    seats::AddSeatRoutes({.store = route_store_,
+                          .pubsub = instance_.pubsub(),
+                          .key_prefix = config_.seats_key_prefix},
+                         routes_);
     return [this](net::Loop& loop) {
       const auto check = [this](std::string_view secret) {
         return !instance_.needs_password() || instance_.PasswordMatches(secret);
@@ -187,8 +200,11 @@ class Server::Impl {
   doors::Instance instance_;
   data::ExpiryTimers expiry_{instance_.pubsub(), instance_.expired_keys()};
   data::ReclaimTimers reclaim_;
+  seats::HoldTimers holds_{config_.seats_key_prefix, instance_.pubsub()};
+  seats::FeedTimers feeds_{config_.seats_key_prefix};
   store::TimerService timers_;
   net::LoopGroup loops_;
+  doors::RouteStore route_store_;
   doors::RouteTable routes_;
   net::RespServer resp_server_;
   net::HttpServer http_server_;

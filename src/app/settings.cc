@@ -248,6 +248,8 @@ std::vector<Setting> MakeSettings() {
       DurationSetting(
           {"postgres.statement_timeout", "How long one statement, or a wait for a lock, may take."},
           &Config::postgres_statement_timeout, milliseconds(100), hours(1)),
+      PathSetting({"seats.key_prefix", "What the keys of seat reservations begin with."}, "TEXT",
+                  &Config::seats_key_prefix),
       PathSetting({"tls.cert", "Certificate (PEM, with its chain); with tls.key it turns TLS on."},
                   "FILE", &Config::tls_cert),
       PathSetting({"tls.key", "Private key of the certificate (PEM, not encrypted)."}, "FILE",

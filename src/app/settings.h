@@ -45,6 +45,8 @@ struct Config {
   store::postgres::Mode postgres_mode = store::postgres::Mode::kAuto;
   std::chrono::milliseconds postgres_statement_timeout{10'000};
 
+  std::string seats_key_prefix;
+
   std::string password;  // LoadConfig puts the content of password_file here
   std::string password_file;
   bool insecure = false;

@@ -63,6 +63,7 @@ struct Route {
   std::string_view tag = "server";
   std::vector<QueryParameter> query = {};
   std::string_view request_schema = {};  // JSON schema; empty: the body is not looked at
+  int malformed_status = 400;            // for what does not fit the row; 422 says the same
   std::vector<RouteResponse> responses;
   size_t body_limit = net::kDefaultBodyLimit;
   RouteHandler handler;

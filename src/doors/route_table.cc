@@ -174,7 +174,10 @@ class RouteHttpHandler final : public net::HttpHandler {
     const RouteTable::Match match = table_.Find(request);
     if (match.row == nullptr) co_return NoRoute(match, request);
     Result<RouteCall> call = Check(*match.row, std::move(request));
-    if (!call.ok()) co_return ErrorResponse(call.error(), request_id);
+    if (!call.ok()) {
+      co_return net::HttpResponse::Json(match.row->route.malformed_status,
+                                        HttpErrorJson(call.error(), request_id));
+    }
     Result<net::HttpReply> reply = co_await match.row->route.handler(*call);
     if (!reply.ok()) co_return ErrorResponse(reply.error(), request_id);
     co_return *std::move(reply);

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 
-namespace cairn::admin {
+namespace cairn::doors {
 
 // Runs `work`, which returns a Result<T> and may wait, on the pool, and gives its result on the
 // loop that awaits it. kTooMany if the pool is full. Work that has begun is not given up when the
@@ -41,4 +41,4 @@ boost::asio::awaitable<std::invoke_result_t<Work>> OnPool(ThreadPool& pool, Work
       std::move(start), asio::use_awaitable);
 }
 
-}  // namespace cairn::admin
+}  // namespace cairn::doors

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "store/scopes.h"
+#include "store/store.h"
+#include "store/transaction.h"
+
+namespace cairn::net {
+class LoopGroup;
+}
+
+namespace cairn::doors {
+
+// The store as HTTP handlers use it: bodies run on the handler's own loop, those of one turn share
+// a commit, and a handler goes on when what its body has read or written is durable. A body that
+// would have to wait runs on the pool instead.
+//
+//   auto body = [&](store::Transaction& transaction) { … };
+//   const Result<void> done = co_await routes.Write(scopes, body);
+//
+// All functions are called on a loop of the group, from a coroutine that runs there. Made before
+// the loops run or while they do; destroyed after they have stopped, before they are.
+//
+// Give a body a name before the co_await: GCC 12 destroys the captures of a lambda that is written
+// inside a co_await expression twice.
+class RouteStore {
+ public:
+  RouteStore(store::Store& store, net::LoopGroup& loops, ThreadPool& pool);
+  ~RouteStore();
+  RouteStore(const RouteStore&) = delete;
+  RouteStore& operator=(const RouteStore&) = delete;
+
+  // May run more than once, on any thread (store::Body).
+  using Task = std::function<Result<void>(store::Transaction&)>;
+
+  boost::asio::awaitable<Result<void>> Write(const store::Scopes& scopes, const Task& task);
+  boost::asio::awaitable<Result<void>> Read(const store::Scopes& scopes, const Task& task);
+  // Reads without waiting until that is durable. What it finds out must not leave the server.
+  boost::asio::awaitable<Result<void>> Peek(const store::Scopes& scopes, const Task& task);
+  // Bodies that take long: always on the pool.
+  boost::asio::awaitable<Result<void>> WriteOnPool(const store::Scopes& scopes, const Task& task);
+  boost::asio::awaitable<Result<void>> ReadOnPool(const store::Scopes& scopes, const Task& task);
+
+  // Tells a coroutine of a loop that a topic was woken.
+  class Signal {
+   public:
+    Signal(RouteStore& routes, store::Topic topic);
+    // Returns once the topic was woken since this was last called, or the Signal made; false if the
+    // coroutine is cancelled.
+    boost::asio::awaitable<bool> Wait();
+
+   private:
+    struct State;
+    std::shared_ptr<State> state_;
+    store::Subscription subscription_;
+  };
+
+ private:
+  class LoopState;
+  LoopState& Here();
+  boost::asio::awaitable<Result<store::Commit>> RunOnPool(const store::Scopes& scopes,
+                                                          store::Access access, const Task& task);
+
+  store::Store& store_;
+  ThreadPool& pool_;
+  std::vector<std::shared_ptr<LoopState>> loops_;
+};
+
+}  // namespace cairn::doors

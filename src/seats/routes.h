@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "doors/pubsub.h"
+#include "doors/route_store.h"
+#include "doors/route_table.h"
+
+namespace cairn::seats {
+
+// What the routes work with. All of it outlives the table's use.
+struct RouteParts {
+  doors::RouteStore& store;
+  doors::PubSub& pubsub;
+  std::string key_prefix;
+};
+
+// Adds /v1/events and /v1/bookings, on database 0.
+void AddSeatRoutes(const RouteParts& parts, doors::RouteTable& table);
+
+}  // namespace cairn::seats
