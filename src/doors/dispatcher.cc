@@ -541,12 +541,21 @@ void Dispatcher::Deliver(const PubSub::Message& message, store::Commit commit) {
     for (const uint64_t id : receivers.connections) {
       net::RespConnection* connection = server->Find(loop_, id);
       if (connection == nullptr) continue;
-      const Session& session = SessionOf(*connection);
-      WriteMessage(message, receivers.pattern,
-                   net::RespWriter(connection->out(), session.protocol));
-      // No request waits for it: if the commit fails, nothing takes its place.
-      connection->Seal(ticket, 0);
+      Session& session = SessionOf(*connection);
+      std::string text;
+      WriteMessage(message, receivers.pattern, net::RespWriter(text, session.protocol));
+      session.late_messages.push_back({std::move(text), ticket});
+      // What a client publishes to itself comes after the reply, wherever the request has run.
+      if (!session.with_pool) WriteLateMessages(session);
     }
+  }
+}
+
+void Dispatcher::WriteLateMessages(Session& session) {
+  for (const LateMessage& message : std::exchange(session.late_messages, {})) {
+    session.connection().out() += message.text;
+    // No request waits for it: if the commit fails, nothing takes its place.
+    session.connection().Seal(message.ticket, 0);
   }
 }
 
@@ -571,6 +580,7 @@ void Dispatcher::RunWork(Session& session, std::unique_ptr<Work> work) {
 
 void Dispatcher::Defer(Session& session, std::unique_ptr<Work> work) {
   session.connection().Pause(net::PauseReason::kWorking);
+  session.with_pool = true;
   work->Widen();
   auto deferred = std::make_unique<Deferred>(Deferred{session.id()});
   deferred->works.push_back(std::move(work));
@@ -604,6 +614,7 @@ void Dispatcher::QueueGathered() {
     if (net::RespConnection* connection = server->Find(loop_, deferred->connection_id)) {
       connection->Pause(net::PauseReason::kWorking);
       SessionOf(*connection).gathered = nullptr;
+      SessionOf(*connection).with_pool = true;
     }
     queued_.push_back(std::move(deferred));
   }
@@ -669,6 +680,8 @@ void Dispatcher::Complete(Deferred& deferred) {
     }
   }
   Seal(session, store::Commit{});
+  session.with_pool = false;
+  WriteLateMessages(session);
   if (!session.blocked) connection->Resume();
   if (!session.behind_it) return;
   // Resumed first, so that the request may pause its connection again.

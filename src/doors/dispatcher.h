@@ -137,6 +137,7 @@ class Dispatcher final : public net::RespHandler {
   void FeedMonitors(const Session& session, const Command& command, Args args);
   void CountError(std::string_view reply);
   void Deliver(const PubSub::Message& message, store::Commit commit);
+  static void WriteLateMessages(Session& session);
   void ArmHeldTimer();
 
   Instance& instance_;

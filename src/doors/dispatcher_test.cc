@@ -55,7 +55,9 @@ class DispatcherTest : public ::testing::Test {
   static RunHandler OnDisk(RunHandler run) {
     auto on_loop = std::make_shared<std::atomic<bool>>(true);
     return [on_loop, run = std::move(run)](CommandContext& context) -> Result<void> {
-      if (on_loop->exchange(!*on_loop)) return Error{ErrorCode::kWouldBlock, "on disk"};
+      // On other engines no body ever runs on the loop.
+      if (cairn::testing::OnRocks() && on_loop->exchange(!*on_loop))
+        return Error{ErrorCode::kWouldBlock, "on disk"};
       return run(context);
     };
   }

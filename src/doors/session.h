@@ -103,6 +103,12 @@ struct BlockedRequest {
   std::optional<UnblockWith> ended;  // meanwhile its time ran out, or its wait was ended
 };
 
+// A message that waits behind the reply to a request.
+struct LateMessage {
+  std::string text;
+  uint64_t ticket;  // what it is sealed with
+};
+
 // What the server knows about one connection. Used on the connection's loop; Describe and the
 // getters of text from any thread. Registered with `clients` as long as it lives.
 class Session final : public net::RespSession {
@@ -162,8 +168,10 @@ class Session final : public net::RespSession {
 
   MultiState multi;
   std::optional<BlockedRequest> blocked;
-  Deferred* gathered = nullptr;        // what it has sent in this turn to run with others
-  std::optional<OwnedArgs> behind_it;  // a request that waits until that has been answered
+  Deferred* gathered = nullptr;            // what it has sent in this turn to run with others
+  std::optional<OwnedArgs> behind_it;      // a request that waits until that has been answered
+  bool with_pool = false;                  // its requests are being run there
+  std::vector<LateMessage> late_messages;  // that came meanwhile
   ReplyMode reply_mode = ReplyMode::kOn;
   UnsealedReplies unsealed;
   store::Subscription monitoring;                // MONITOR, while `monitor`
