@@ -134,7 +134,7 @@ bool MayWrite(const Command& command) {
 // Whether it may share a transaction with others: it waits for nothing, and nobody has to wait long
 // for it.
 bool MayShare(const Command& command) {
-  return command.run && !command.Has(kBlocking) && !command.long_running &&
+  return command.run && !command.Has(kBlocking) && !command.Has(kAdmin) && !command.long_running &&
          (command.categories & kCategoryScripting) == 0;
 }
 
