@@ -520,6 +520,22 @@ void Dispatcher::FeedMonitors(const Session& session, const Command& command, Ar
       MonitorLine(clock_.Now(), session.db, session.connection().peer(), command, args));
 }
 
+// What is posted from the loop itself may be overtaken by what the pool posts, so the lines stand
+// in a line of their own.
+void Dispatcher::ShowToMonitors(std::shared_ptr<const std::string> line) {
+  const std::lock_guard lock(monitor_lines_mutex_);
+  monitor_lines_.push_back(std::move(line));
+  if (monitor_lines_.size() > 1) return;  // somebody is already on the way
+  Post([](Dispatcher& self) {
+    std::vector<std::shared_ptr<const std::string>> lines;
+    {
+      const std::lock_guard inner(self.monitor_lines_mutex_);
+      lines.swap(self.monitor_lines_);
+    }
+    for (const auto& each : lines) self.WriteToMonitors(*each);
+  });
+}
+
 void Dispatcher::WriteToMonitors(const std::string& line) {
   net::RespServer* server = instance_.server();
   if (server == nullptr) return;

@@ -81,8 +81,8 @@ class Dispatcher final : public net::RespHandler {
   Subscriptions& SubscriptionsOf(Session& session);
   // From now on the session sees every command that is not an operator's, of all loops.
   void StartMonitor(Session& session);
-  // To those of this loop.
-  void WriteToMonitors(const std::string& line);
+  // Shows a line to those of this loop; from any thread, in the order of the calls.
+  void ShowToMonitors(std::shared_ptr<const std::string> line);
   // Users have changed: closes connections of those that are gone, and those that listen to what
   // they may not any more. `caller` still gets its reply.
   void EnforceAcl(uint64_t caller);
@@ -135,6 +135,7 @@ class Dispatcher final : public net::RespHandler {
   void OnDurable(const Result<store::Commit>& news);
   void ReleaseDurable();
   void FeedMonitors(const Session& session, const Command& command, Args args);
+  void WriteToMonitors(const std::string& line);
   void CountError(std::string_view reply);
   void Deliver(const PubSub::Message& message, store::Commit commit);
   static void WriteLateMessages(Session& session);
@@ -157,6 +158,8 @@ class Dispatcher final : public net::RespHandler {
 
   PubSub::Audience& audience_;
   std::vector<uint64_t> monitors_;  // connections; some may be gone
+  std::mutex monitor_lines_mutex_;
+  std::vector<std::shared_ptr<const std::string>> monitor_lines_;  // not yet written
 
   std::vector<std::unique_ptr<Deferred>> deferred_;  // of this turn, each to run alone
   std::vector<std::unique_ptr<Deferred>> gathered_;  // of this turn, to run with others

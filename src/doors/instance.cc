@@ -119,9 +119,9 @@ void Instance::LogAclRefusal(const AclRefusal& refusal, const Command& command, 
 }
 
 void Instance::FeedMonitors(std::string line) {
-  PostToAll([line = std::make_shared<const std::string>(std::move(line))](Dispatcher& each) {
-    each.WriteToMonitors(*line);
-  });
+  const auto shared = std::make_shared<const std::string>(std::move(line));
+  const std::lock_guard lock(dispatchers_mutex_);
+  for (Dispatcher* dispatcher : dispatchers_) dispatcher->ShowToMonitors(shared);
 }
 
 void Instance::CountNested(const Command& command, uint64_t ns, bool failed) {

@@ -70,15 +70,15 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
   const Refusal refusal = Check(found, args);
   if (refusal != Refusal::kNone) return refusal;
   const Command* command = found.command;
-  if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    instance_.FeedMonitors(MonitorLine(instance_.clock().Now(), db_, "lua", *command, args));
-  }
   const net::RespWriter writer(reply, protocol);
   if (!command->run) {
     RunHere(*command, args, writer);
     return Refusal::kNone;
   }
   if (!IsCovered(*command, args)) return outer_.RequireExclusive();
+  if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    instance_.FeedMonitors(MonitorLine(instance_.clock().Now(), db_, "lua", *command, args));
+  }
   const Caller caller{.db = db_,
                       .protocol = protocol,
                       .connection_id = outer_.caller.connection_id,
