@@ -756,7 +756,7 @@ Result<void> HoldTimers::Fire(store::Transaction& transaction, const store::Time
         GiveUp(context, *booking, kLapse, Status::kExpired, "the hold expired before it was paid");
     return answer.ok() ? Result<void>() : Result<void>(answer.error());
   };
-  const Result<void> expired = expire();
+  Result<void> expired = expire();
   // Somebody else has changed or deleted what this hold was about: nothing is left to release.
   if (!expired.ok() && FindReason(expired.error()) != nullptr) return {};
   return expired;

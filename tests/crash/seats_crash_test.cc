@@ -199,8 +199,11 @@ class Client {
     held_.erase(held_.begin() + static_cast<ptrdiff_t>(which));
     Told& told = bookings_[id];
     const uint64_t choice = random_.Below(10);
-    if (choice < 2) return true;  // it is left to expire
+    if (choice < 3) return true;  // it is left to expire
     const bool pay = choice < 8;
+    if (choice == 3) {  // at the moment its time is up
+      std::this_thread::sleep_for(std::chrono::milliseconds(950 + random_.Below(100)));
+    }
     told.in_doubt = pay ? "paid" : "cancelled";
     const auto answer = door.Change(event, id, random_.Below(4) == 0 ? "" : told.section, pay);
     if (!answer) return false;
