@@ -21,6 +21,7 @@
 #include "data/commands.h"
 #include "data/entry.h"
 #include "doors/connection_commands.h"
+#include "doors/dispatcher.h"
 #include "doors/instance.h"
 #include "doors/route_store.h"
 #include "doors/route_table.h"
@@ -105,6 +106,7 @@ class Server::Impl {
     CAIRN_ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsContext> tls, LoadTls(config_));
     CAIRN_RETURN_IF_ERROR(instance_.Load());
     loops_.Start();
+    instance_.PostToAll([this](doors::Dispatcher& dispatcher) { route_store_.Join(dispatcher); });
     timers_.Start();
     latency_ = std::make_unique<admin::LoopLatency>(loops_, clock_);
     CAIRN_ASSIGN_OR_RETURN(

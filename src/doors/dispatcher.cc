@@ -461,8 +461,9 @@ void Dispatcher::TurnEnd(std::span<net::RespConnection* const> served) {
 }
 
 Result<store::Commit> Dispatcher::FinishGroup() {
-  if (!std::exchange(group_used_, false)) return store::Commit{};
-  return group_->Finish();
+  // If who shares the group has committed it already, replies of this turn depend on that commit.
+  if (std::exchange(group_used_, false)) newest_group_ = group_->Finish();
+  return newest_group_;
 }
 
 void Dispatcher::Seal(Session& session, const Result<store::Commit>& group) {

@@ -62,6 +62,16 @@ class Dispatcher final : public net::RespHandler {
   CallCounters& counters() { return counters_; }
   const CallCounters& counters() const { return counters_; }
 
+  // Runs a body of somebody else on this loop in the group of the turn: what the loop's HTTP
+  // handlers do, so that the two doors need not wait for each other's scopes.
+  Result<store::Dependency> RunInTurn(const store::Scopes& scopes, store::Access access,
+                                      store::Body body) {
+    group_used_ = true;
+    return group_->Run(scopes, access, body);
+  }
+  // Commits what has run in the turn so far, unless that is done already, and returns the commit.
+  Result<store::Commit> CommitTurn() { return FinishGroup(); }
+
   // Calls `function` on the loop's thread if the dispatcher is still there then. From any thread.
   void Post(std::function<void(Dispatcher&)> function);
 
@@ -148,6 +158,7 @@ class Dispatcher final : public net::RespHandler {
   const Clock& clock_;
   const std::unique_ptr<store::Group> group_;
   bool group_used_ = false;
+  Result<store::Commit> newest_group_ = store::Commit{};  // the group's last commit
   CallCounters counters_;
 
   // Kept between commands for their memory.

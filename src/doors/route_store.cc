@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "doors/dispatcher.h"
 #include "doors/durable.h"
 #include "doors/on_pool.h"
 #include "net/loop.h"
@@ -49,13 +50,19 @@ class RouteStore::LoopState : public std::enable_shared_from_this<LoopState> {
 
   net::Loop& loop() { return loop_; }
 
+  void Join(Dispatcher& dispatcher) {
+    if (turn_ends_) EndTurn();
+    dispatcher_ = &dispatcher;
+  }
+
   Result<store::Dependency> Run(const store::Scopes& scopes, store::Access access,
                                 const Task& task) {
     if (!std::exchange(turn_ends_, true)) {
       loop_.RunAtTurnEnd([self = shared_from_this()] { self->EndTurn(); });
     }
-    return group_->Run(scopes, access,
-                       [&](store::Transaction& transaction) { return task(transaction); });
+    const auto body = [&](store::Transaction& transaction) { return task(transaction); };
+    return dispatcher_ != nullptr ? dispatcher_->RunInTurn(scopes, access, body)
+                                  : group_->Run(scopes, access, body);
   }
 
   // Waits for the turn's commit, and until it is durable.
@@ -70,7 +77,8 @@ class RouteStore::LoopState : public std::enable_shared_from_this<LoopState> {
  private:
   void EndTurn() {
     turn_ends_ = false;
-    const Result<store::Commit> commit = group_->Finish();
+    const Result<store::Commit> commit =
+        dispatcher_ != nullptr ? dispatcher_->CommitTurn() : group_->Finish();
     for (std::shared_ptr<Waiter>& waiter : std::exchange(of_turn_, {})) {
       if (!commit.ok()) {
         waiter->Finish(commit.error());
@@ -111,7 +119,8 @@ class RouteStore::LoopState : public std::enable_shared_from_this<LoopState> {
 
   store::Store& store_;
   net::Loop& loop_;
-  const std::unique_ptr<store::Group> group_;
+  const std::unique_ptr<store::Group> group_;  // unless there is a dispatcher
+  Dispatcher* dispatcher_ = nullptr;
   bool turn_ends_ = false;  // EndTurn will run
   std::vector<std::shared_ptr<Waiter>> of_turn_;
   std::vector<std::shared_ptr<Waiter>> waiting_;
@@ -129,6 +138,8 @@ RouteStore::RouteStore(store::Store& store, net::LoopGroup& loops, ThreadPool& p
 }
 
 RouteStore::~RouteStore() = default;
+
+void RouteStore::Join(Dispatcher& dispatcher) { Here().Join(dispatcher); }
 
 RouteStore::LoopState& RouteStore::Here() {
   for (const std::shared_ptr<LoopState>& state : loops_) {

@@ -17,6 +17,8 @@ class LoopGroup;
 
 namespace cairn::doors {
 
+class Dispatcher;
+
 // The store as HTTP handlers use it: bodies run on the handler's own loop, those of one turn share
 // a commit, and a handler goes on when what its body has read or written is durable. A body that
 // would have to wait runs on the pool instead.
@@ -35,6 +37,10 @@ class RouteStore {
   ~RouteStore();
   RouteStore(const RouteStore&) = delete;
   RouteStore& operator=(const RouteStore&) = delete;
+
+  // From now on the handlers of the dispatcher's loop share its group. Called on that loop; the
+  // dispatcher lives as long as the loops run.
+  void Join(Dispatcher& dispatcher);
 
   // May run more than once, on any thread (store::Body).
   using Task = std::function<Result<void>(store::Transaction&)>;

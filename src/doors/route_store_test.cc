@@ -49,6 +49,20 @@ class RouteStoreTest : public ::testing::Test {
     co_return done.ok() ? found : done.error().message;
   }
 
+  // Tells by writing how often it was woken.
+  awaitable<int> Listen(store::Topic topic, std::promise<void>& listening) {
+    RouteStore::Signal signal(routes_, topic);
+    listening.set_value();
+    int woken = 0;
+    while (woken < 2) {
+      const bool heard = co_await signal.Wait();
+      woken += heard ? 1 : 0;
+      const Result<void> written = co_await Put("heard " + std::to_string(woken));
+      EXPECT_TRUE(written.ok());
+    }
+    co_return woken;
+  }
+
   template <typename T>
   std::future<T> Start(awaitable<T> coroutine) {
     return asio::co_spawn(loops_.at(0).io(), std::move(coroutine), asio::use_future);
@@ -124,19 +138,7 @@ TEST_F(RouteStoreTest, ASignalTellsOfEachWake) {
   loops_.Start();
   const store::Topic topic = store::Topic::Of(Space::kSystem, "test/topic");
   std::promise<void> listening;
-  const auto listen = [&]() -> awaitable<int> {
-    RouteStore::Signal signal(routes_, topic);
-    listening.set_value();
-    int woken = 0;
-    while (woken < 2) {
-      const bool heard = co_await signal.Wait();
-      woken += heard ? 1 : 0;
-      const Result<void> written = co_await Put("heard " + std::to_string(woken));
-      EXPECT_TRUE(written.ok());
-    }
-    co_return woken;
-  };
-  std::future<int> heard = Start(listen());
+  std::future<int> heard = Start(Listen(topic, listening));
   listening.get_future().get();
   for (const char* before : {"heard 1", "heard 2"}) {
     ASSERT_TRUE(server_.store()

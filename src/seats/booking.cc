@@ -13,6 +13,7 @@
 #include "seats/limits.h"
 #include "seats/refusal.h"
 #include "seats/time_text.h"
+#include "seats/view.h"
 
 namespace cairn::seats {
 namespace {
@@ -62,7 +63,12 @@ std::optional<int64_t> ParseNumber(std::string_view text) {
 }
 
 std::string CountsText(const Counts& counts) {
-  return fmt::format("{},{},{},{}", counts.available, counts.reserved, counts.sold, counts.total);
+  std::string text;
+  for (const int64_t count : {counts.available, counts.reserved, counts.sold, counts.total}) {
+    if (!text.empty()) text.push_back(',');
+    AppendInteger(count, text);
+  }
+  return text;
 }
 
 std::optional<Counts> ParseCounts(std::string_view text) {

@@ -10,6 +10,7 @@
 #include "data/json/text.h"
 #include "seats/refusal.h"
 #include "seats/row_index.h"
+#include "seats/section_index.h"
 #include "seats/time_text.h"
 
 namespace cairn::seats {
@@ -340,7 +341,8 @@ Result<Section> Event::ReadSection(std::string_view section, JsonValue json) con
     return BadEvent(id_,
                     fmt::format("has a section {} without rows, cols, price and stats", section));
   }
-  return Section{std::string(section), {*rows, *cols}, *price, *counts, std::move(json)};
+  const std::optional<int64_t> place = NumberOf(json, "place");
+  return Section{std::string(section), {*rows, *cols}, *price, *counts, place, std::move(json)};
 }
 
 Result<std::vector<Section>> Event::LoadSections() {
@@ -360,17 +362,19 @@ Result<std::vector<Section>> Event::LoadSections() {
 
 Result<void> Event::VisitSections(SectionVisitor visit) {
   CAIRN_ASSIGN_OR_RETURN(const std::optional<EventDefinition> definition, LoadDefinition());
+  int64_t place = 0;
   if (!definition) {
     CAIRN_ASSIGN_OR_RETURN(const std::vector<Section> sections, LoadSections());
     for (const Section& section : sections) {
-      CAIRN_ASSIGN_OR_RETURN(const bool more, visit(section.id, section.price));
+      CAIRN_ASSIGN_OR_RETURN(const bool more, visit({section.id, section.price, place++}));
       if (!more) return {};
     }
     return {};
   }
   for (const SectionLayout& section : definition->sections) {
     for (int64_t number = 1; number <= section.subsections; ++number) {
-      CAIRN_ASSIGN_OR_RETURN(const bool more, visit(SubsectionId(section, number), section.price));
+      CAIRN_ASSIGN_OR_RETURN(const bool more,
+                             visit({SubsectionId(section, number), section.price, place++}));
       if (!more) return {};
     }
   }
@@ -424,6 +428,7 @@ Result<void> Event::Create(store::Transaction& transaction, const Keys& keys,
   const int64_t seconds = transaction.now().us / kSecondUs;
   int64_t total = 0;
   JsonValue::Object sections;
+  std::string longest;  // a byte a section
   for (const SectionLayout& layout : definition.sections) {
     const Shape shape{layout.rows, layout.cols};
     for (int64_t number = 1; number <= layout.subsections; ++number) {
@@ -433,6 +438,7 @@ Result<void> Event::Create(store::Transaction& transaction, const Keys& keys,
       section.Set("cols", JsonValue(layout.cols));
       section.Set("price", JsonValue(layout.price));
       section.Set("stats", NewStats(shape.seats(), seconds));
+      section.Set("place", JsonValue(static_cast<int64_t>(sections.size())));
       sections.push_back({id, std::move(section)});
       total += shape.seats();
       CAIRN_ASSIGN_OR_RETURN(SeatBits bits, SeatBits::Create(transaction, keys.db(),
@@ -441,8 +447,11 @@ Result<void> Event::Create(store::Transaction& transaction, const Keys& keys,
       CAIRN_ASSIGN_OR_RETURN(RowIndex index, RowIndex::Fresh(transaction, keys.db(),
                                                              keys.Rows(definition.id, id), shape));
       index.Save();
+      longest.push_back(static_cast<char>(index.longest()));
     }
   }
+  CAIRN_RETURN_IF_ERROR(
+      SectionIndex::Create(transaction, keys.db(), keys.Sections(definition.id), longest));
   JsonValue root{JsonValue::Object()};
   root.Set("event_stats", NewStats(total, seconds));
   root.Set("sections", JsonValue(std::move(sections)));

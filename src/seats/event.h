@@ -19,13 +19,14 @@
 // An event's document, event_state:EVENT:
 //
 //   {"event_stats": {"available","reserved","sold","total","updated_at"},
-//    "sections": {"A-1": {"rows","cols","price","stats": {the same five}}, …},
+//    "sections": {"A-1": {"rows","cols","price","stats": {the same five},"place"}, …},
 //    "name", "status": "available" or "sold_out", "created_at",
 //    "settings": {"max_per_booking","max_per_buyer","hold_seconds","max_hold_seconds"},
 //    "layout": [{"name","subsections","rows","cols","price"}, …]}
 //
-// What is blocked is the rest: total - available - reserved - sold. updated_at is in seconds since
-// 1970. A document that another client made needs the first two members only.
+// `place` is the section's in the layout, from 0 on. What is blocked is the rest: total - available
+// - reserved - sold. updated_at is in seconds since 1970. A document that another client made needs
+// the first two members only.
 namespace cairn::seats {
 
 struct Counts {
@@ -76,7 +77,8 @@ struct Section {
   Shape shape;
   int64_t price = 0;
   Counts counts;
-  data::JsonValue json = {};  // as stored
+  std::optional<int64_t> place;  // in the layout
+  data::JsonValue json = {};     // as stored
 };
 
 // An event as a transaction found it. Changes are written by Save. Lives inside the transaction's
@@ -98,10 +100,14 @@ class Event {
   Result<Section> LoadSection(std::string_view section);
   // All of them, in order. Refuses like LoadSection.
   Result<std::vector<Section>> LoadSections();
-  // Calls `visit` with the id of each section, in order, and its price where the layout tells it,
-  // until it returns false. Reads no section by itself.
-  using SectionVisitor =
-      FunctionRef<Result<bool>(const std::string& id, std::optional<int64_t> price)>;
+  // Calls `visit` for each section, in order, until it returns false. Reads no section by itself if
+  // there is a layout.
+  struct Listed {
+    std::string id;
+    int64_t price = 0;
+    int64_t place = 0;
+  };
+  using SectionVisitor = FunctionRef<Result<bool>(const Listed& section)>;
   Result<void> VisitSections(SectionVisitor visit);
   // The definition it was created with; nullopt for a document of another client.
   Result<std::optional<EventDefinition>> LoadDefinition();

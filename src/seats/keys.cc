@@ -92,6 +92,7 @@ void AddEventScopes(const Keys& keys, std::string_view event, std::string_view s
   add(keys.Sellout(event));
   add(keys.Bookings(event));
   add(keys.Buyers(event));
+  add(keys.Sections(event));
   if (!section.empty()) {
     add(keys.Seats(event, section));
     add(keys.Rows(event, section));

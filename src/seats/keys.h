@@ -20,6 +20,7 @@
 //   PREFIXevent_sellout_timer:EVENT  hash     first_ticket_reserved_at fully_reserved_at
 //                                             duration_seconds
 //   PREFIXseats_rows:EVENT:SECTION   string   a hint where free seats are (row_index.h)
+//   PREFIXseats_sections:EVENT       string   a hint which sections have some (section_index.h)
 //   PREFIXevent_bookings:EVENT       set      the ids of the bookings that hold or own seats
 //   PREFIXevent_buyers:EVENT         hash     seats each buyer holds or owns, if that is limited
 //   PREFIXrefund:ID                  hash     what was given back, and when
@@ -53,6 +54,7 @@ class Keys {
   std::string Rows(std::string_view event, std::string_view section) const {
     return Make("seats_rows:", event, section);
   }
+  std::string Sections(std::string_view event) const { return Make("seats_sections:", event); }
   std::string Booking(std::string_view id) const { return Make("booking:", id); }
   std::string Sellout(std::string_view event) const { return Make("event_sellout_timer:", event); }
   std::string Bookings(std::string_view event) const { return Make("event_bookings:", event); }

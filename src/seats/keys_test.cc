@@ -19,6 +19,7 @@ TEST(SeatKeysTest, NamesAreThoseOfTheSeed) {
   EXPECT_EQ(keys.Booking("b"), "booking:b");
   EXPECT_EQ(keys.Sellout("1"), "event_sellout_timer:1");
   EXPECT_EQ(keys.Rows("1", "A-1"), "seats_rows:1:A-1");
+  EXPECT_EQ(keys.Sections("1"), "seats_sections:1");
   EXPECT_EQ(keys.Bookings("1"), "event_bookings:1");
   EXPECT_EQ(keys.Buyers("1"), "event_buyers:1");
   EXPECT_EQ(keys.Refund("b"), "refund:b");
@@ -36,7 +37,7 @@ TEST(SeatKeysTest, NoTwoFamiliesShareAPrefix) {
   const Keys keys(place);
   const std::array names = {keys.Seats("", ""), keys.State(""),    keys.Booking(""),
                             keys.Sellout(""),   keys.Rows("", ""), keys.Bookings(""),
-                            keys.Buyers(""),    keys.Refund("")};
+                            keys.Buyers(""),    keys.Refund(""),   keys.Sections("")};
   for (const std::string& a : names) {
     for (const std::string& b : names) {
       EXPECT_TRUE(&a == &b || !a.starts_with(b)) << a << " and " << b;

@@ -38,7 +38,9 @@ inline constexpr int64_t kFeedTidySeconds = 60;
 // Changes removed, or read, at once.
 inline constexpr size_t kFeedBatch = 1'000;
 
-// The row index: groups of rows per section, and the longest run that is told apart.
+// The row index: the seats up to which a section has none, because reading it all costs no more;
+// groups of rows per section; and the longest run that is told apart.
+inline constexpr int64_t kMaxUnindexedSeats = 1'024;
 inline constexpr int64_t kMaxRowGroups = 512;
 inline constexpr uint8_t kMaxIndexedRun = 255;
 

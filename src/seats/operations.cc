@@ -10,6 +10,7 @@
 #include "seats/limits.h"
 #include "seats/refusal.h"
 #include "seats/row_index.h"
+#include "seats/section_index.h"
 #include "seats/time_text.h"
 #include "seats/view.h"
 
@@ -146,16 +147,23 @@ Result<void> ChangeSeats(Context& context, Ground& ground, const std::vector<int
   const int64_t last_change = ground.event.updated_at();
   const bool moves_free =
       transition.from == SeatState::kAvailable || transition.to == SeatState::kAvailable;
-  if (!index) {
+  // A stored index carries the version of the bits, so it is written whenever they are.
+  if (!index && (moves_free || RowIndex::IsStored(ground.section.shape))) {
     CAIRN_ASSIGN_OR_RETURN(
         index,
         RowIndex::Load(context.transaction, context.keys.db(),
                        context.keys.Rows(ground.event.id(), ground.section.id), ground.bits));
   }
+  const uint8_t longest = index ? index->longest() : 0;
   CAIRN_RETURN_IF_ERROR(ground.bits.Set(seats, transition.to));
   ground.bits.Save();
   if (moves_free) CAIRN_RETURN_IF_ERROR(index->Refresh(seats, ground.bits));
-  index->Save();
+  if (index) index->Save();
+  if (index && index->longest() != longest && ground.section.place) {
+    CAIRN_RETURN_IF_ERROR(SectionIndex::Update(context.transaction, context.keys.db(),
+                                               context.keys.Sections(ground.event.id()),
+                                               *ground.section.place, index->longest()));
+  }
   CAIRN_RETURN_IF_ERROR(ground.event.Move(ground.section, static_cast<int64_t>(seats.size()),
                                           transition.from, transition.to));
   ground.event.Save();
@@ -270,20 +278,25 @@ Result<void> CheckRequest(const ReserveRequest& request) {
   return request.mode == Mode::kManual ? CheckManual(request) : CheckBest(request);
 }
 
-// All arguments but the booking id, in one form.
+// All arguments but the booking id, in one form, with bars between them.
 std::string Canonical(const ReserveRequest& request) {
-  const auto optional = [](const std::optional<int64_t>& value) {
-    return value ? fmt::to_string(*value) : std::string("-");
+  std::string text = request.event;
+  text.append(1, '|').append(request.section);
+  text.append(request.mode == Mode::kManual ? "|m" : "|b");
+  const auto number = [&](std::optional<int64_t> value) {
+    text.push_back('|');
+    if (value) AppendInteger(*value, text);
   };
-  const int64_t quantity = request.mode == Mode::kManual
-                               ? static_cast<int64_t>(request.seats.size())
-                               : request.quantity.value_or(0);
-  return fmt::format("{}|{}|{}|{}|{}|{}{}{}|{}|{}|{}|{}", request.event, request.section,
-                     request.mode == Mode::kManual ? "m" : "b", quantity,
-                     optional(request.hold_seconds), static_cast<int>(request.prefer),
-                     request.avoid_orphans ? "o" : "", request.adjacent_only ? "a" : "",
-                     optional(request.min_price), optional(request.max_price),
-                     fmt::join(request.seats, ","), request.buyer);
+  number(request.mode == Mode::kManual ? static_cast<int64_t>(request.seats.size())
+                                       : request.quantity);
+  number(request.hold_seconds);
+  number(static_cast<int64_t>(request.prefer));
+  text.append(request.avoid_orphans ? "|o" : "|").append(request.adjacent_only ? "|a" : "|");
+  number(request.min_price);
+  number(request.max_price);
+  for (const std::string& seat : request.seats) text.append(1, '|').append(seat);
+  text.append("||").append(request.buyer);
+  return text;
 }
 
 // What the event's settings say about it.
@@ -385,31 +398,34 @@ Result<Choice> ChooseInSection(Context& context, Event event, const ReserveReque
                 std::move(found.index)};
 }
 
-// Whether the price of a section, if it is known, is in the range.
-bool InRange(const ReserveRequest& request, std::optional<int64_t> price) {
-  return !price || (*price >= request.min_price.value_or(0) &&
-                    *price <= request.max_price.value_or(kMaxPrice));
+// Whether the price of a section is in the range.
+bool InRange(const ReserveRequest& request, int64_t price) {
+  return price >= request.min_price.value_or(0) && price <= request.max_price.value_or(kMaxPrice);
 }
 
-// What a look through all sections has come to.
+// How sections are looked through for somebody who takes any.
+struct LookOptions {
+  bool together = true;                 // only seats side by side
+  const SectionIndex* index = nullptr;  // passes over what it says has not enough
+};
 struct Looked {
   std::optional<Choice> choice;
   bool enough = false;  // a section had as many seats, side by side or not
 };
 
-enum class Together : uint8_t { kRequired, kNot };
-
 // Takes the first section that has what is asked for. Uses the event up if there is one.
 Result<Looked> LookThrough(Context& context, Event& event, const ReserveRequest& request,
-                           Together together) {
+                           const LookOptions& look) {
   Looked looked;
   std::optional<Section> chosen;
   std::optional<Found> found;
   FindOptions options = OptionsOf(request);
-  options.adjacent_only = together == Together::kRequired;
-  const auto visit = [&](const std::string& id, std::optional<int64_t> price) -> Result<bool> {
-    if (!InRange(request, price)) return true;
-    CAIRN_ASSIGN_OR_RETURN(Section section, event.LoadSection(id));
+  options.adjacent_only = look.together;
+  const int64_t least = look.together ? options.quantity : 1;
+  const auto visit = [&](const Event::Listed& listed) -> Result<bool> {
+    if (!InRange(request, listed.price)) return true;
+    if (look.index != nullptr && look.index->longest(listed.place) < least) return true;
+    CAIRN_ASSIGN_OR_RETURN(Section section, event.LoadSection(listed.id));
     if (section.counts.available < options.quantity) return true;
     looked.enough = true;
     CAIRN_ASSIGN_OR_RETURN(Found in_section, FindIn(context, event, section, options));
@@ -431,12 +447,18 @@ Result<Looked> LookThrough(Context& context, Event& event, const ReserveRequest&
 Result<Choice> ChooseAnywhere(Context& context, Event event, const ReserveRequest& request) {
   const int64_t quantity = *request.quantity;
   if (event.counts().available < quantity) return NotEnough(event, kAnySection, quantity, 0);
-  CAIRN_ASSIGN_OR_RETURN(Looked looked, LookThrough(context, event, request, Together::kRequired));
-  if (!looked.choice && looked.enough && !request.adjacent_only) {
-    CAIRN_ASSIGN_OR_RETURN(looked, LookThrough(context, event, request, Together::kNot));
+  CAIRN_ASSIGN_OR_RETURN(const SectionIndex index,
+                         SectionIndex::Load(context.transaction, context.keys.db(),
+                                            context.keys.Sections(event.id())));
+  bool enough = false;
+  for (const LookOptions& look : {LookOptions{true, &index}, LookOptions{true, nullptr},
+                                  LookOptions{false, &index}, LookOptions{false, nullptr}}) {
+    if (!look.together && (request.adjacent_only || !enough)) continue;
+    CAIRN_ASSIGN_OR_RETURN(Looked looked, LookThrough(context, event, request, look));
+    if (looked.choice) return *std::move(looked.choice);
+    enough = enough || looked.enough;
   }
-  if (looked.choice) return *std::move(looked.choice);
-  if (!looked.enough || !request.adjacent_only) return NotEnough(event, kAnySection, quantity, 0);
+  if (!enough || !request.adjacent_only) return NotEnough(event, kAnySection, quantity, 0);
   return Refuse(Reason::kNotAdjacent,
                 fmt::format("no section in range has {} seats side by side", quantity));
 }
@@ -734,7 +756,7 @@ Result<void> HoldTimers::Fire(store::Transaction& transaction, const store::Time
         GiveUp(context, *booking, kLapse, Status::kExpired, "the hold expired before it was paid");
     return answer.ok() ? Result<void>() : Result<void>(answer.error());
   };
-  const Result<void> expired = expire();
+  Result<void> expired = expire();
   // Somebody else has changed or deleted what this hold was about: nothing is left to release.
   if (!expired.ok() && FindReason(expired.error()) != nullptr) return {};
   return expired;

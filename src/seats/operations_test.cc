@@ -295,6 +295,37 @@ TEST_F(OperationsTest, AnySectionIsTheFirstThatFits) {
   server_.ExpectSound("any");
 }
 
+// Sections that the index has found empty are looked at again before anybody is refused.
+TEST_F(OperationsTest, AnySectionIsFoundAfterAnotherClientFreedASeat) {
+  server_.Json({"SEAT.CREATE", "any",
+                R"({"sections":[{"name":"A","subsections":3,"rows":1,"cols":1,"price":1}]})"});
+  for (const std::string id : {"1", "2", "3"}) {
+    EXPECT_EQ(server_.Json({"SEAT.RESERVE", "any", id, "any", "BEST", "1"})
+                  .at("booking")
+                  .at("section")
+                  .as_string(),
+              "A-" + id);
+  }
+  EXPECT_EQ(server_.Run({"GET", "seats_sections:any"}), "\"\\x00\\x00\\x00\"");
+  server_.Json({"SEAT.RELEASE", "any", "2"});
+  EXPECT_EQ(server_.Run({"GET", "seats_sections:any"}), "\"\\x00\\x01\\x00\"");
+  EXPECT_EQ(server_.Json({"SEAT.RESERVE", "any", "4", "any", "BEST", "1"})
+                .at("booking")
+                .at("section")
+                .as_string(),
+            "A-2");
+  server_.Run({"SET", "seats_bf:any:A-3", ""});
+  for (const std::string_view where : {"$.event_stats", "$.sections['A-3'].stats"}) {
+    server_.Run({"JSON.NUMINCRBY", "event_state:any", fmt::format("{}.available", where), "1"});
+    server_.Run({"JSON.NUMINCRBY", "event_state:any", fmt::format("{}.reserved", where), "-1"});
+  }
+  EXPECT_EQ(server_.Json({"SEAT.RESERVE", "any", "5", "any", "BEST", "1"})
+                .at("booking")
+                .at("section")
+                .as_string(),
+            "A-3");
+}
+
 TEST_F(OperationsTest, ABuyerIsLimitedOverAllBookings) {
   server_.Create("lim", 1, 10, R"(,"max_per_buyer":3)");
   EXPECT_EQ(server_.Refusal({"SEAT.RESERVE", "lim", "l0", "A-1", "BEST", "1"}),

@@ -12,6 +12,14 @@
 namespace cairn::seats {
 namespace {
 
+// The record of a section's index, if its sections have one.
+Result<std::optional<data::Entry>> LoadEntry(store::Transaction& transaction, uint8_t db,
+                                             const std::string& key, const Shape& shape) {
+  if (!RowIndex::IsStored(shape)) return std::optional<data::Entry>();
+  CAIRN_ASSIGN_OR_RETURN(data::Entry entry, data::Entry::Load(transaction, db, key));
+  return std::optional(std::move(entry));
+}
+
 uint8_t Capped(int64_t run) { return static_cast<uint8_t>(std::min<int64_t>(run, kMaxIndexedRun)); }
 
 uint8_t LongestOf(const std::vector<Run>& runs) {
@@ -22,15 +30,19 @@ uint8_t LongestOf(const std::vector<Run>& runs) {
 
 }  // namespace
 
-RowIndex::RowIndex(data::Entry entry, const Shape& shape)
+bool RowIndex::IsStored(const Shape& shape) { return shape.seats() > kMaxUnindexedSeats; }
+
+RowIndex::RowIndex(std::optional<data::Entry> entry, const Shape& shape)
     : entry_(std::move(entry)),
       shape_(shape),
       group_rows_((shape.rows + kMaxRowGroups - 1) / kMaxRowGroups),
       longest_(static_cast<size_t>((shape.rows + group_rows_ - 1) / group_rows_)) {}
 
 bool RowIndex::Decode(const SeatBits& bits) {
-  if (!entry_.Is(data::ValueType::kString) || !data::IsShortString(entry_)) return false;
-  BytesReader reader(entry_.payload());
+  if (!entry_ || !entry_->Is(data::ValueType::kString) || !data::IsShortString(*entry_)) {
+    return false;
+  }
+  BytesReader reader(entry_->payload());
   const uint64_t version = reader.Big64();
   const BytesView longest = reader.Rest();
   if (!reader.ok() || version != bits.version() || longest.size() != longest_.size()) return false;
@@ -40,7 +52,7 @@ bool RowIndex::Decode(const SeatBits& bits) {
 
 Result<RowIndex> RowIndex::Load(store::Transaction& transaction, uint8_t db, const std::string& key,
                                 SeatBits& bits) {
-  CAIRN_ASSIGN_OR_RETURN(data::Entry entry, data::Entry::Load(transaction, db, key));
+  CAIRN_ASSIGN_OR_RETURN(auto entry, LoadEntry(transaction, db, key, bits.shape()));
   RowIndex index(std::move(entry), bits.shape());
   if (!index.Decode(bits)) CAIRN_RETURN_IF_ERROR(index.Rebuild(bits));
   return index;
@@ -48,7 +60,7 @@ Result<RowIndex> RowIndex::Load(store::Transaction& transaction, uint8_t db, con
 
 Result<RowIndex> RowIndex::Fresh(store::Transaction& transaction, uint8_t db,
                                  const std::string& key, const Shape& shape) {
-  CAIRN_ASSIGN_OR_RETURN(data::Entry entry, data::Entry::Load(transaction, db, key));
+  CAIRN_ASSIGN_OR_RETURN(auto entry, LoadEntry(transaction, db, key, shape));
   RowIndex index(std::move(entry), shape);
   std::ranges::fill(index.longest_, Capped(shape.cols));
   return index;
@@ -99,16 +111,17 @@ Result<void> RowIndex::Refresh(const std::vector<int64_t>& indexes, SeatBits& bi
 }
 
 void RowIndex::Save() {
+  if (!entry_) return;
   Bytes value;
   value.reserve(8 + longest_.size());
-  AppendBig64(value, entry_.transaction().stamp());
+  AppendBig64(value, entry_->transaction().stamp());
   value.append(longest_.begin(), longest_.end());
-  data::PutString(entry_, value);
+  data::PutString(*entry_, value);
 }
 
 Result<std::string> RowIndex::FindFault(store::Transaction& transaction, uint8_t db,
                                         const std::string& key, SeatBits& bits) {
-  CAIRN_ASSIGN_OR_RETURN(data::Entry entry, data::Entry::Load(transaction, db, key));
+  CAIRN_ASSIGN_OR_RETURN(auto entry, LoadEntry(transaction, db, key, bits.shape()));
   RowIndex stored(std::move(entry), bits.shape());
   if (!stored.Decode(bits)) return std::string();  // would be made again
   RowIndex made = stored;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@
 // A group is a number of neighbouring rows: one row where a section has up to kMaxRowGroups rows,
 // else as many as make that many groups at most. `longest` is how many free seats stand side by
 // side at most in a row of the group, 255 for that many and more.
+//
+// A section of up to kMaxUnindexedSeats is read as a whole instead: it has no such string.
 //
 // The bits alone say what is free; this is a hint. `version` is that of the bits' record as this
 // layer wrote it, in the same transaction. If the bits have another one, somebody else has written
@@ -53,7 +56,10 @@ class RowIndex {
   Result<void> Rebuild(SeatBits& bits);
   // Looks again at the groups of these seats.
   Result<void> Refresh(const std::vector<int64_t>& indexes, SeatBits& bits);
-  // With the version that the bits have once this transaction has saved them.
+  // Whether sections of this shape have one.
+  static bool IsStored(const Shape& shape);
+  // With the version that the bits have once this transaction has saved them. Does nothing for a
+  // section that has none.
   void Save();
 
   // What the stored index says that the bits do not, for verify; empty if it says nothing wrong.
@@ -61,10 +67,10 @@ class RowIndex {
                                        const std::string& key, SeatBits& bits);
 
  private:
-  RowIndex(data::Entry entry, const Shape& shape);
+  RowIndex(std::optional<data::Entry> entry, const Shape& shape);
   // Whether what is stored was made from these bits.
   bool Decode(const SeatBits& bits);
-  data::Entry entry_;
+  std::optional<data::Entry> entry_;  // none if it is not stored
   Shape shape_;
   int64_t group_rows_;
   std::vector<uint8_t> longest_;

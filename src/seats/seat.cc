@@ -46,8 +46,12 @@ std::string Quoted(std::string_view name) {
              : Printable(name, 32);
 }
 
+// Bits are counted from the most significant one on; what is beyond the end is available.
 SeatState StateAt(BytesView bytes, int64_t place) {
-  return static_cast<SeatState>(data::ReadBits(bytes, static_cast<size_t>(2 * place), 2));
+  const auto at = static_cast<size_t>(place / kSeatsPerByte);
+  if (at >= bytes.size()) return SeatState::kAvailable;
+  const auto shift = static_cast<unsigned>(6 - 2 * (place % kSeatsPerByte));
+  return static_cast<SeatState>((static_cast<uint8_t>(bytes[at]) >> shift) & 3U);
 }
 
 }  // namespace
@@ -63,7 +67,12 @@ char StateLetter(SeatState state) {
 }
 
 std::string SeatName(const Shape& shape, int64_t index) {
-  return fmt::format("{}-{}", index / shape.cols + 1, index % shape.cols + 1);
+  const fmt::format_int row(index / shape.cols + 1);
+  const fmt::format_int seat(index % shape.cols + 1);
+  std::string name(row.data(), row.size());
+  name.push_back('-');
+  name.append(seat.data(), seat.size());
+  return name;
 }
 
 Result<std::vector<int64_t>> ParseSeats(const Shape& shape, std::string_view section,

@@ -23,7 +23,7 @@ void AppendText(std::string_view name, std::string_view value, std::string& out)
 
 void AppendNumber(std::string_view name, int64_t value, std::string& out) {
   AppendName(name, out);
-  fmt::format_to(std::back_inserter(out), "{}", value);
+  AppendInteger(value, out);
 }
 
 void AppendTime(std::string_view name, Timestamp value, std::string& out) {
@@ -32,10 +32,19 @@ void AppendTime(std::string_view name, Timestamp value, std::string& out) {
 
 }  // namespace
 
+void AppendInteger(int64_t value, std::string& out) {
+  const fmt::format_int digits(value);
+  out.append(digits.data(), digits.size());
+}
+
 void AppendCounts(const Counts& counts, std::string& out) {
-  fmt::format_to(std::back_inserter(out),
-                 R"({{"available":{},"reserved":{},"sold":{},"blocked":{},"total":{}}})",
-                 counts.available, counts.reserved, counts.sold, counts.blocked(), counts.total);
+  out.push_back('{');
+  AppendNumber("available", counts.available, out);
+  AppendNumber("reserved", counts.reserved, out);
+  AppendNumber("sold", counts.sold, out);
+  AppendNumber("blocked", counts.blocked(), out);
+  AppendNumber("total", counts.total, out);
+  out.push_back('}');
 }
 
 void AppendStrings(const std::vector<std::string>& strings, std::string& out) {

@@ -12,6 +12,7 @@
 // What this layer tells, as JSON text: the same over RESP, HTTP and to subscribers.
 namespace cairn::seats {
 
+void AppendInteger(int64_t value, std::string& out);
 // {"available":…,"reserved":…,"sold":…,"blocked":…,"total":…}
 void AppendCounts(const Counts& counts, std::string& out);
 std::string ChangeJson(const Event& event, const Section& section, const Change& change,
