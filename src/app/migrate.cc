@@ -116,8 +116,7 @@ End Describe(const Config& config, const std::string& place) {
 class Migration {
  public:
   Migration(const Config& config, const MigrateOptions& options)
-      : options_(options),
-        final_(!options.source_in_use),
+      : final_(!options.source_in_use),
         from_(Describe(config, options.from)),
         to_(Describe(config, options.to)) {}
 
@@ -229,7 +228,6 @@ class Migration {
     return {};
   }
 
-  const MigrateOptions& options_;
   const SystemClock clock_;
   bool final_;
   End from_;

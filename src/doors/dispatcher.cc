@@ -29,7 +29,7 @@ constexpr size_t kMostBatchesOnPool = 4;
 class CommandWork final : public Work {
  public:
   CommandWork(const Command& command, Args args, Caller caller, Instance& instance)
-      : command_(command), args_(args), caller_(caller), instance_(instance) {
+      : command_(command), args_(args), caller_(std::move(caller)), instance_(instance) {
     Bytes scratch;
     AddScopes(command_, args_.view(), caller_.db, scopes, scratch);
     access = command_.access();
@@ -641,7 +641,7 @@ void Dispatcher::SubmitDeferred() {
   for (std::unique_ptr<Deferred>& deferred : std::exchange(deferred_, {})) {
     auto batch = std::make_shared<Batch>();
     batch->Add(std::move(deferred));
-    Submit(std::move(batch));
+    Submit(batch);
   }
   QueueGathered();
   while (!queued_.empty() && batches_on_pool_ < kMostBatchesOnPool) {
@@ -653,11 +653,11 @@ void Dispatcher::SubmitDeferred() {
     }
     std::erase(queued_, nullptr);
     ++batches_on_pool_;
-    Submit(std::move(batch));
+    Submit(batch);
   }
 }
 
-void Dispatcher::Submit(std::shared_ptr<Batch> batch) {
+void Dispatcher::Submit(const std::shared_ptr<Batch>& batch) {
   on_pool_->fetch_add(1);
   const bool accepted = instance_.pool().Submit([this, batch, on_pool = on_pool_] {
     batch->Run(store_);

@@ -131,7 +131,7 @@ class Dispatcher final : public net::RespHandler {
   void Gather(Session& session, const Command& command, Args args);
   void QueueGathered();
   void SubmitDeferred();
-  void Submit(std::shared_ptr<Batch> batch);
+  void Submit(const std::shared_ptr<Batch>& batch);
   void Complete(Batch& batch);
   void Complete(Deferred& deferred);
 

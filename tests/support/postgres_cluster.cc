@@ -148,7 +148,15 @@ void PostgresCluster::KillNow() {
   process_.reset();
 }
 
-void PostgresCluster::Promote() { Execute("SELECT pg_promote()"); }
+void PostgresCluster::Promote() {
+  // Waited for here: it may take longer than a statement may.
+  Execute("SELECT pg_promote(wait => false)");
+  const auto deadline = std::chrono::steady_clock::now() + kStartLimit;
+  while (Count("SELECT 1 WHERE NOT pg_is_in_recovery()") == 0) {
+    CAIRN_CHECK(std::chrono::steady_clock::now() < deadline, "the standby was not promoted");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
 
 std::string PostgresCluster::UrlOfEither(const PostgresCluster& a, const PostgresCluster& b) {
   return fmt::format(
