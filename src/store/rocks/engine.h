@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "store/stripes.h"
 #include "store/rocks/value_cache.h"
 #include "store/store.h"
+#include "store/stripes.h"
 #include "store/wakeups.h"
 
 namespace cairn::store::rocks {
