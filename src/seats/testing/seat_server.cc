@@ -133,7 +133,7 @@ std::string SeatServer::Counts(std::string_view event) {
 }
 
 void SeatServer::FireTimers() {
-  data::ExpiryTimers expiry(instance().pubsub());
+  data::ExpiryTimers expiry(instance().pubsub(), instance().expired_keys());
   data::ReclaimTimers reclaim;
   HoldTimers holds(prefix_, instance().pubsub());
   FeedTimers feeds(prefix_);
