@@ -50,6 +50,20 @@ Setting PathSetting(const Text& text, std::string value_name, std::string Config
   return WithDefault(std::move(row));
 }
 
+// A name or a part of one: printable, so that it can be shown and typed again.
+Setting NameSetting(const Text& text, std::string Config::*member) {
+  Setting row = Row(text, Setting::Kind::kText, "NAME",
+                    "a text that is not empty and has no control characters");
+  row.parse = [member](std::string_view value, Config& config) {
+    const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
+    if (value.empty() || std::ranges::any_of(value, control)) return false;
+    config.*member = value;
+    return true;
+  };
+  row.format = [member](const Config& config) { return config.*member; };
+  return WithDefault(std::move(row));
+}
+
 Setting SecretSetting(const Text& text, std::string Config::*member) {
   Setting row = PathSetting(text, "SECRET", member);
   row.accepts = "a text that is not empty";
@@ -231,9 +245,9 @@ std::vector<Setting> MakeSettings() {
           {"limits.http_body",
            "The largest body of an HTTP request, where the route names no limit of its own."},
           &Config::limit_http_body_bytes, 1ULL << 10, 1ULL << 30),
-      PathSetting(
+      NameSetting(
           {"postgres.schema", "The schema that holds Cairn's tables, made if it is missing."},
-          "NAME", &Config::postgres_schema),
+          &Config::postgres_schema),
       CountSetting({"postgres.connections",
                     "Sessions for transactions; snapshots and notifications have their own."},
                    &Config::postgres_connections, 1, 1'000),
@@ -248,7 +262,7 @@ std::vector<Setting> MakeSettings() {
       DurationSetting(
           {"postgres.statement_timeout", "How long one statement, or a wait for a lock, may take."},
           &Config::postgres_statement_timeout, milliseconds(100), hours(1)),
-      PathSetting({"seats.key_prefix", "What the keys of seat reservations begin with."}, "TEXT",
+      NameSetting({"seats.key_prefix", "What the keys of seat reservations begin with."},
                   &Config::seats_key_prefix),
       PathSetting({"tls.cert", "Certificate (PEM, with its chain); with tls.key it turns TLS on."},
                   "FILE", &Config::tls_cert),

@@ -339,6 +339,7 @@ TEST_F(BadInputTest, RepliesHaveTheTypesOfRedisInResp3) {
     // They end RESP3, or what follows them is queued.
     if (std::ranges::find(kLeftOut, name) != kLeftOut.end()) continue;
     if (subcommand == "script|debug") continue;  // refused inside a pipeline
+    if (subcommand == "slowlog|get") continue;   // what was slow differs
     std::vector<Request> requests = {valid};
     // The same of a key that is not there.
     requests.push_back(valid);
