@@ -6,7 +6,6 @@ namespace cairn::seats {
 namespace {
 
 constexpr std::string_view kFeedFamily = "seat";
-constexpr size_t kNumberBytes = 8;
 
 }  // namespace
 

@@ -516,12 +516,10 @@ TEST_F(OperationsTest, AMultiSpansSeatsAndData) {
 }
 
 TEST_F(OperationsTest, ScriptsReserve) {
-  EXPECT_EQ(
-      server_.Run({"EVAL",
-                   "local a = cjson.decode(redis.call('SEAT.RESERVE', KEYS[1], ARGV[1], 'A-1', "
-                   "'BEST', '2')) return a.booking.seats",
-                   "1", "e", "b1"}),
-      R"(["1-1", "1-2"])");
+  const std::string script =
+      "local a = cjson.decode(redis.call('SEAT.RESERVE', KEYS[1], ARGV[1], 'A-1', 'BEST', '2')) "
+      "return a.booking.seats";
+  EXPECT_EQ(server_.Run({"EVAL", script, "1", "e", "b1"}), R"(["1-1", "1-2"])");
   EXPECT_EQ(server_.Run({"EVAL", "return redis.pcall('SEAT.PAY', 'e', 'nope').err", "0"}),
             "\"NO_SUCH_BOOKING booking 'nope'\"");
 }

@@ -29,7 +29,7 @@ class SeatsCommandTest : public ::testing::Test {
   }
 
   std::string WriteDefinition() {
-    const std::string file = directory_ / "hall.json";
+    std::string file = directory_ / "hall.json";
     std::ofstream(file) << R"({"id":"hall","name":"Opening","sections":[
                                {"name":"A","rows":2,"cols":4,"price":10}]})";
     return file;
