@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 
 namespace cairn::store::rocks {
 namespace {
 
-constexpr size_t kCacheLine = 64;
 constexpr size_t kSliceSize = 8;
 constexpr size_t kTagSize = 8;
 constexpr int kHalf = EntryTree::kFanout / 2;
@@ -145,7 +145,7 @@ struct EntryTree::Key {
 
 // A sorted array of entries with its prefix and slices; a leaf when at level 0. The header fills
 // one cache line.
-struct alignas(kCacheLine) EntryTree::Node {
+struct alignas(kCacheLineBytes) EntryTree::Node {
   static constexpr size_t kInlinePrefix = 32;
 
   struct Rank {
@@ -166,7 +166,7 @@ struct alignas(kCacheLine) EntryTree::Node {
   void Reslice();
 
   Key KeyAt(int slot) const { return Key::OfEntry(entries[slot].Load()); }
-  void Prefetch() const;
+  void PrefetchSlices() const;
 
   const int16_t level;
   int16_t last_slot = 0;  // where the inserting thread put its last entry
@@ -206,10 +206,10 @@ struct EntryTree::Position {
   double fraction;  // of the tree's entries that are before it
 };
 
-void EntryTree::Node::Prefetch() const {
+void EntryTree::Node::PrefetchSlices() const {
   // The slices' eight lines at once: a search touches half of them, one after the other.
-  for (size_t line = 0; line < sizeof(slices); line += kCacheLine) {
-    __builtin_prefetch(reinterpret_cast<const char*>(slices) + line);
+  for (size_t line = 0; line < sizeof(slices); line += kCacheLineBytes) {
+    Prefetch(reinterpret_cast<const char*>(slices) + line);
   }
 }
 
@@ -384,7 +384,7 @@ EntryTree::Path EntryTree::PathTo(const Key& key) const {
       return path;
     }
     node = static_cast<Inner*>(node)->Child(rank.count);
-    node->Prefetch();
+    node->PrefetchSlices();
   }
 }
 
@@ -469,7 +469,7 @@ void EntryTree::ReadLeaf(Choose choose, Visit visit) const {
     const Node* node = root_.load(std::memory_order_acquire);
     while (node->level > 0) {
       node = static_cast<const Inner*>(node)->Child(choose(*node));
-      node->Prefetch();
+      node->PrefetchSlices();
     }
     const uint64_t version = node->version.load(std::memory_order_acquire);
     if (IsOdd(version)) continue;
@@ -560,7 +560,7 @@ void EntryTree::Cursor::Next() {
   // By the time the reader gets there, the entry is in the cache.
   constexpr int kAhead = 3;
   const int ahead = at_ + kAhead;
-  if (ahead < count_) __builtin_prefetch(entries_[static_cast<size_t>(ahead)]);
+  if (ahead < count_) Prefetch(entries_[static_cast<size_t>(ahead)]);
 }
 
 void EntryTree::Cursor::Prev() {

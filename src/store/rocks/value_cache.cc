@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/hash.h"
+#include "base/prefetch.h"
 
 namespace cairn::store::rocks {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 constexpr size_t kMaxShards = 64;
 constexpr size_t kMinShardBytes = 64 << 10;
 constexpr size_t kMinSlots = 8;
-constexpr size_t kCacheLine = 64;
 constexpr size_t kRowsAhead = 16;  // of a commit, whose entries are fetched from memory at once
 constexpr size_t kAllocatorHeader = 8;  // what an allocator keeps beside a block, at most
 constexpr uint32_t kNoValue = std::numeric_limits<uint32_t>::max();
@@ -77,7 +77,7 @@ struct ValueCache::Slot {
 
 // A hash table with linear probing. Removing moves later slots back, so that a probe may stop at
 // the first empty one.
-class alignas(kCacheLine) ValueCache::Shard {
+class alignas(kCacheLineBytes) ValueCache::Shard {
  public:
   explicit Shard(size_t capacity) : capacity_(capacity) {}
   ~Shard() {
@@ -99,7 +99,7 @@ class alignas(kCacheLine) ValueCache::Shard {
   // harm.
   void PrefetchSlot(uint64_t hash) const {
     const size_t mask = mask_.load(std::memory_order_relaxed);
-    __builtin_prefetch(first_slot_.load(std::memory_order_relaxed) + (hash & mask));
+    Prefetch(first_slot_.load(std::memory_order_relaxed) + (hash & mask));
   }
 
   // Asks memory for the entry of that hash, if there is one.
@@ -108,9 +108,9 @@ class alignas(kCacheLine) ValueCache::Shard {
     for (size_t i = hash & mask(); slots_[i].entry != nullptr; i = (i + 1) & mask()) {
       if (slots_[i].hash != hash) continue;
       const char* entry = reinterpret_cast<const char*>(slots_[i].entry);
-      __builtin_prefetch(entry);
-      __builtin_prefetch(entry + kCacheLine);
-      __builtin_prefetch(entry + 2 * kCacheLine);
+      Prefetch(entry);
+      Prefetch(entry + kCacheLineBytes);
+      Prefetch(entry + 2 * kCacheLineBytes);
       return;
     }
   }
@@ -145,7 +145,7 @@ class alignas(kCacheLine) ValueCache::Shard {
   template <class Predicate>
   void RemoveIf(Predicate unwanted) {
     for (size_t i = 0; i < slots_.size();) {
-      __builtin_prefetch(slots_[(i + kAhead) & mask()].entry);
+      Prefetch(slots_[(i + kAhead) & mask()].entry);
       Slot& slot = slots_[i];
       if (slot.entry != nullptr && unwanted(*slot.entry)) {
         Remove(&slot);
@@ -177,8 +177,8 @@ class alignas(kCacheLine) ValueCache::Shard {
   // take long.
   void EvictOne() {
     for (;; hand_ = (hand_ + step_) & mask()) {
-      __builtin_prefetch(&slots_[(hand_ + 2 * step_) & mask()]);
-      __builtin_prefetch(slots_[(hand_ + step_) & mask()].entry);
+      Prefetch(&slots_[(hand_ + 2 * step_) & mask()]);
+      Prefetch(slots_[(hand_ + step_) & mask()].entry);
       Slot& slot = slots_[hand_];
       if (slot.entry == nullptr) continue;
       if (!slot.entry->referenced) {
