@@ -135,6 +135,8 @@ struct LeaseRef {
   std::string worker_id = {};
   std::optional<int64_t> attempt = {};
 };
+// Of all that follow; a single job needs AddJobScopes.
+void AddLeaseScopes(const LeaseRef& lease, Held& held);
 void AddJobScopes(std::string_view id, Held& held);
 
 struct AckRequest {
@@ -177,7 +179,7 @@ struct HeartbeatResult {
 Result<HeartbeatResult> Heartbeat(Context& context, const HeartbeatRequest& request);
 // A sign of life of a worker that has no job.
 Result<void> WorkerHeartbeat(Context& context, const FetchRequest& worker);
-void AddWorkerScopes(std::string_view worker_id, store::Scopes& scopes);
+void AddWorkerScopes(std::string_view worker_id, Held& held);
 
 // Puts an active job back for a while without using up an attempt.
 Result<uint64_t> Snooze(Context& context, const LeaseRef& lease, int64_t delay_ms);
@@ -233,7 +235,9 @@ struct Batch {
 };
 std::string BatchJson(const Batch& batch);
 // An open batch: jobs join by EnqueueRequest::batch_id until it is sealed.
+void AddBatchScopes(const BatchOptions& options, Held& held);
 Result<Batch> OpenBatch(Context& context, const BatchOptions& options);
+// Scopes: AddJobScopes with the batch's id.
 Result<Batch> SealBatch(Context& context, std::string_view id);
 Result<Batch> GetBatch(store::Reader& reader, std::string_view id);
 
