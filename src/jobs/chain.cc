@@ -84,7 +84,8 @@ std::string Overlay(std::string_view base, std::string_view over) {
   if (!members) return std::string(over);
   std::string out = "{";
   const auto base_object = fmt::format("{{{}}}", base);
-  for (const RawMember& member : MembersOf(base_object).value()) {
+  const std::vector<RawMember> inherited = MembersOf(base_object).value();
+  for (const RawMember& member : inherited) {
     if (std::ranges::find(*members, member.name, &RawMember::name) != members->end()) continue;
     if (out.size() > 1) out.push_back(',');
     AppendJsonString(member.name, out);

@@ -188,16 +188,18 @@ Result<void> Ledger::DependencyEnded(std::string_view waiting_id, const Ended& e
   CAIRN_RETURN_IF_ERROR(Require(FirstLaneOfId(waiting_id).value_or(0)));
   CAIRN_ASSIGN_OR_RETURN(auto found, LoadJob(transaction_, waiting_id));
   // It may have been cancelled, held or let go meanwhile: then it waits for nothing.
-  if (!found || found->state != State::kPending || found->gate != Gate::kDependencies) return {};
+  if (!found || found->waiting_for == 0) return {};
   Job& job = *found;
-  CAIRN_RETURN_IF_ERROR(Leave(job));
   const bool met = ended.state == State::kCompleted ||
                    job.on_dependency_failure == DependencyPolicy::kIgnore;
-  if (met) {
+  if (met && (job.waiting_for > 1 || job.state != State::kPending)) {
     --job.waiting_for;
-    return Enter(job);
+    Store(job);
+    return {};
   }
-  return DependencyFailed(job, ended.id, ended.state);
+  CAIRN_RETURN_IF_ERROR(Leave(job));
+  job.waiting_for = 0;
+  return met ? Enter(job) : DependencyFailed(job, ended.id, ended.state);
 }
 
 Result<void> Ledger::DependencyFailed(Job& job, std::string_view dependency, State state) {
