@@ -14,7 +14,8 @@ namespace {
 using store::Space;
 
 Error WrongState(Reason reason, const Job& job, std::string_view what) {
-  return Refuse(reason, fmt::format("{} is {} and cannot be {}", job.id, StateName(job.state), what));
+  return Refuse(reason,
+                fmt::format("{} is {} and cannot be {}", job.id, StateName(job.state), what));
 }
 
 std::string ReasonData(std::string_view reason) {
@@ -72,28 +73,26 @@ Result<Job> Get(store::Reader& reader, std::string_view id) {
 Result<std::vector<JobError>> GetErrors(store::Reader& reader, const Job& job) {
   std::vector<JobError> errors;
   if (!job.has_errors) return errors;
-  CAIRN_RETURN_IF_ERROR(reader.Scan(
-      store::Range::Prefix(Space::kJobs, NamedPrefix(family::kJobError, job.id)), {},
-      [&](BytesView key, BytesView value) {
-        const auto members = MembersOf(value);
-        if (!members) return true;
-        JobError error{.attempt = DecodeErrorAttempt(key).value_or(0)};
-        for (const auto& [name, json] : *members) {
-          if (name == "error") error.error = StringOf(json).value_or("");
-          if (name == "backtrace") error.backtrace = StringOf(json).value_or("");
-          if (name == "created_at") {
-            error.created_ns = ParseTime(StringOf(json).value_or("")).value_or(0);
-          }
-        }
-        errors.push_back(std::move(error));
-        return true;
-      }));
+  CAIRN_RETURN_IF_ERROR(
+      reader.Scan(store::Range::Prefix(Space::kJobs, NamedPrefix(family::kJobError, job.id)), {},
+                  [&](BytesView key, BytesView value) {
+                    const auto members = MembersOf(value);
+                    if (!members) return true;
+                    JobError error{.attempt = DecodeErrorAttempt(key).value_or(0)};
+                    for (const auto& [name, json] : *members) {
+                      if (name == "error") error.error = StringOf(json).value_or("");
+                      if (name == "backtrace") error.backtrace = StringOf(json).value_or("");
+                      if (name == "created_at") {
+                        error.created_ns = ParseTime(StringOf(json).value_or("")).value_or(0);
+                      }
+                    }
+                    errors.push_back(std::move(error));
+                    return true;
+                  }));
   return errors;
 }
 
-store::Topic JobTopic(std::string_view id) {
-  return store::Topic::Of(Space::kJobs, JobKey(id));
-}
+store::Topic JobTopic(std::string_view id) { return store::Topic::Of(Space::kJobs, JobKey(id)); }
 
 Result<CancelResult> Cancel(Context& context, std::string_view id, std::string_view reason) {
   Ledger ledger(context);

@@ -103,8 +103,8 @@ Result<void> CheckBatchOptions(const BatchOptions& options) {
 
 std::string Ledger::NewBatch(const BatchOptions& options, Lane lane) {
   Batch batch{.sealed = false, .options = options, .created_ns = now_ns()};
-  batch.id = MakeId(
-      {.prefix = "batch_", .ns = now_ns(), .lane = lane, .serial = transaction_.NewStamp()});
+  batch.id =
+      MakeId({.prefix = "batch_", .ns = now_ns(), .lane = lane, .serial = transaction_.NewStamp()});
   batches_.emplace(batch.id, BatchRow{.batch = batch, .changed = true});
   return batch.id;
 }

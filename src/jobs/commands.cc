@@ -6,8 +6,8 @@
 // A refusal is an error whose first word is its reason (refusal.h).
 namespace cairn::jobs {
 
-using doors::Args;
 using doors::ArgParser;
+using doors::Args;
 using doors::CommandContext;
 
 Error Syntax(std::string_view text) { return Refuse(Reason::kValidation, text); }

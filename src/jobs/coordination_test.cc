@@ -188,8 +188,8 @@ TEST_F(CoordinationTest, AnOpenBatchIsDoneOnlyAfterItIsSealed) {
   EXPECT_TRUE(server_.Fetch("done").empty());
   server_.Enqueue("other", "{}", {"BATCH", batch});
   server_.Run({"JOB.BATCHSEAL", batch});
-  EXPECT_TRUE(server_.Run({"JOB.ENQUEUE", "q", "{}", "BATCH", batch})
-                  .starts_with("(error) BATCH_ERROR"));
+  EXPECT_TRUE(
+      server_.Run({"JOB.ENQUEUE", "q", "{}", "BATCH", batch}).starts_with("(error) BATCH_ERROR"));
   server_.Ack(server_.Fetch("other").at(0));
   EXPECT_EQ(server_.Fetch("done").size(), 1U);
   server_.Run({"JOB.RETRY", id});

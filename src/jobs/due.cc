@@ -180,8 +180,7 @@ bool Applies(const DueEntry& entry, const Job& job) {
       return (job.state == State::kScheduled || job.state == State::kRetrying) &&
              job.index_ns == entry.due_ns;
     case DueKind::kExpire:
-      return job.state != State::kActive && !IsFinished(job.state) &&
-             job.expire_ns == entry.due_ns;
+      return job.state != State::kActive && !IsFinished(job.state) && job.expire_ns == entry.due_ns;
     default:
       return false;
   }
@@ -221,8 +220,7 @@ class DueTimers::Find final : public store::TimerHandler {
   Result<void> Fire(store::Transaction& transaction, const Timer& timer) override {
     store::Range range = store::Range::Prefix(Space::kJobs, family::kDue);
     const auto due_ns = static_cast<uint64_t>(timer.due.millis()) * kNsPerMs;
-    range.begin =
-        timer.owner.empty() ? DueKey(StartOfSpan(timer.due), 0, {}, {}) : timer.owner;
+    range.begin = timer.owner.empty() ? DueKey(StartOfSpan(timer.due), 0, {}, {}) : timer.owner;
     range.end = DueKey(due_ns + 1, 0, {}, {});
     std::map<std::string, Rows, std::less<>> by_queue;
     std::optional<Bytes> next;
@@ -312,8 +310,7 @@ class DueTimers::Act final : public store::TimerHandler {
   // False if it needs all scopes and does not have them: then nothing was done.
   Result<bool> FireRow(Context& context, const DueEntry& entry, BytesView value) {
     const auto remove = [&] {
-      context.transaction.Delete(
-          InJobs(DueKey(entry.due_ns, entry.kind, entry.queue, entry.job)));
+      context.transaction.Delete(InJobs(DueKey(entry.due_ns, entry.kind, entry.queue, entry.job)));
     };
     if (DueHandler* const handler = HandlerOf(entry.kind)) {
       remove();
@@ -410,8 +407,8 @@ class DueTimers::Tidy final : public store::TimerHandler {
     range.begin = EventKey(removed + 1);
     std::vector<Bytes> old;
     uint64_t last = removed;
-    CAIRN_RETURN_IF_ERROR(transaction.Scan(
-        range, {.limit = kTidied}, [&](BytesView key, BytesView value) {
+    CAIRN_RETURN_IF_ERROR(
+        transaction.Scan(range, {.limit = kTidied}, [&](BytesView key, BytesView value) {
           const uint64_t number = DecodeEventNumber(key).value_or(0);
           if (number >= first_kept && AtNs(value) >= oldest_ns) return false;
           old.emplace_back(key);
@@ -442,11 +439,10 @@ class DueTimers::Tidy final : public store::TimerHandler {
     const store::Range range{Space::kJobs, Bytes(family::kDue),
                              DueKey(NowNs(transaction) - kOverdueNs, 0, {}, {})};
     Rows rows{.everything = true};
-    CAIRN_RETURN_IF_ERROR(
-        transaction.Scan(range, {.limit = kActed}, [&](BytesView key, BytesView) {
-          rows.keys.emplace_back(key);
-          return true;
-        }));
+    CAIRN_RETURN_IF_ERROR(transaction.Scan(range, {.limit = kActed}, [&](BytesView key, BytesView) {
+      rows.keys.emplace_back(key);
+      return true;
+    }));
     if (!rows.keys.empty()) ActLater(transaction, rows);
     return {};
   }

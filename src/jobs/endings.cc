@@ -132,16 +132,16 @@ Result<void> Ledger::AdvanceChain(const Job& job, ChainThen then) {
   if (!chain.ok()) return {};  // given by the client as it is: not one of ours
   if (job.state == State::kCompleted) {
     const ChainStep* const exit = chain->on_exit ? &*chain->on_exit : nullptr;
-    const ChainStep* const next = then == ChainThen::kExits ? exit : NextStep(*chain, job.chain_step);
+    const ChainStep* const next =
+        then == ChainThen::kExits ? exit : NextStep(*chain, job.chain_step);
     if (next == nullptr) return {};
     std::string base = fmt::format(R"("previous_job_id":{})", Quoted(job.id));
     if (!job.result.empty()) base += fmt::format(R"(,"previous_result":{})", job.result);
     return AddChainJob(job, *next, next == exit ? kExitStep : job.chain_step + 1, base);
   }
   if (!chain->on_failure) return {};
-  const std::string base =
-      fmt::format(R"("failed_job_id":{},"failed_step":{},"error":{})", Quoted(job.id),
-                  job.chain_step, Quoted(job.reason));
+  const std::string base = fmt::format(R"("failed_job_id":{},"failed_step":{},"error":{})",
+                                       Quoted(job.id), job.chain_step, Quoted(job.reason));
   return AddChainJob(job, *chain->on_failure, kFailureStep, base);
 }
 
@@ -190,8 +190,8 @@ Result<void> Ledger::DependencyEnded(std::string_view waiting_id, const Ended& e
   // It may have been cancelled, held or let go meanwhile: then it waits for nothing.
   if (!found || found->waiting_for == 0) return {};
   Job& job = *found;
-  const bool met = ended.state == State::kCompleted ||
-                   job.on_dependency_failure == DependencyPolicy::kIgnore;
+  const bool met =
+      ended.state == State::kCompleted || job.on_dependency_failure == DependencyPolicy::kIgnore;
   if (met && (job.waiting_for > 1 || job.state != State::kPending)) {
     --job.waiting_for;
     Store(job);

@@ -38,8 +38,8 @@ Result<void> CheckJson(std::string_view what, std::string_view json, size_t limi
 
 Result<void> CheckNames(const EnqueueRequest& request) {
   if (!IsName(request.queue, kMaxQueueNameBytes)) {
-    return Bad(fmt::format(
-        "queue is required: 1 to {} bytes of text without control characters", kMaxQueueNameBytes));
+    return Bad(fmt::format("queue is required: 1 to {} bytes of text without control characters",
+                           kMaxQueueNameBytes));
   }
   CAIRN_RETURN_IF_ERROR(CheckName("unique_key", request.unique_key, kMaxKeyBytes));
   CAIRN_RETURN_IF_ERROR(CheckName("idempotency_key", request.idempotency_key, kMaxKeyBytes));
@@ -155,9 +155,9 @@ Job NewJob(const EnqueueRequest& request, const QueueConfig& config) {
 }
 
 uint64_t ScheduledNs(const EnqueueRequest& request, uint64_t now_ns) {
-  const uint64_t at =
-      request.delay_ms > 0 ? now_ns + static_cast<uint64_t>(request.delay_ms) * kNsPerMs
-                           : request.scheduled_ns;
+  const uint64_t at = request.delay_ms > 0
+                          ? now_ns + static_cast<uint64_t>(request.delay_ms) * kNsPerMs
+                          : request.scheduled_ns;
   return at > now_ns ? at : 0;
 }
 
@@ -176,8 +176,7 @@ Result<EnqueueResult> Debounce(Ledger& ledger, Job& holder, const EnqueueRequest
   SetSchedule(holder, ScheduledNs(request, ledger.now_ns()));
   CAIRN_RETURN_IF_ERROR(ledger.Enter(holder));
   ledger.Tell(EventType::kUpdated, holder);
-  return EnqueueResult{
-      .id = holder.id, .state = holder.state, .existing = true, .debounced = true};
+  return EnqueueResult{.id = holder.id, .state = holder.state, .existing = true, .debounced = true};
 }
 
 // What the holder of the key means for the request; nullopt: it may go on.

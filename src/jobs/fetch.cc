@@ -106,7 +106,8 @@ class Fetcher {
       CAIRN_ASSIGN_OR_RETURN(const auto taken,
                              Peek(ledger_, queue, priority, static_cast<size_t>(room)));
       if (taken.empty()) {
-        return Error{ErrorCode::kCorruption, "queue " + queue.name + " counts jobs not in its line"};
+        return Error{ErrorCode::kCorruption,
+                     "queue " + queue.name + " counts jobs not in its line"};
       }
       MoveCursor(ledger_, queue, priority, taken.back());
       for (const Taken& next : taken) {

@@ -143,8 +143,8 @@ Result<void> Ledger::EnterPending(Queue& queue, Job& job, Gate passed) {
 
 Result<std::optional<std::string>> Ledger::NextParked(GateRow& row) {
   store::Range range = store::Range::Prefix(
-      Space::kJobs, ParkedKey(row.queue, row.gate, row.key, 0, {}).substr(
-                        0, family::kParked.size() + row.queue.size() + row.key.size() + 3));
+      Space::kJobs, ParkedKey(row.queue, row.gate, row.key, 0, {})
+                        .substr(0, family::kParked.size() + row.queue.size() + row.key.size() + 3));
   range.begin = ParkedKey(row.queue, row.gate, row.key, row.state.cursor_ns + 1, {});
   std::optional<std::string> next;
   CAIRN_RETURN_IF_ERROR(transaction_.Scan(range, {.limit = 1}, [&](BytesView key, BytesView) {

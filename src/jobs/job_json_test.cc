@@ -50,8 +50,7 @@ TEST(JsonTest, AnyValueIsJsonAndNothingElse) {
 }
 
 TEST(JsonTest, MembersAreTheBytesThatWereGiven) {
-  const auto members =
-      MembersOf(R"( { "a" : {"x":[1,2], "y":"}"} ,"b\"":  1.50, "c":"\\\"" } )");
+  const auto members = MembersOf(R"( { "a" : {"x":[1,2], "y":"}"} ,"b\"":  1.50, "c":"\\\"" } )");
   ASSERT_TRUE(members);
   ASSERT_EQ(members->size(), 3U);
   EXPECT_EQ((*members)[0].json, R"({"x":[1,2], "y":"}"})");
@@ -79,8 +78,9 @@ TEST(JsonTest, EnqueueRequestsAreRead) {
   EXPECT_EQ(request->unique_period_ms, 60'000);
   EXPECT_EQ(request->depends_on.size(), 2U);
   for (const std::string_view bad :
-       {"[]", R"({"queue":1})", R"({"nope":1})", R"({"priority":"low"})", R"({"delay":"5 parsecs"})",
-        R"({"scheduled_at":"tomorrow"})", R"({"depends_on":"a"})", R"({"max_retries":1.5})"}) {
+       {"[]", R"({"queue":1})", R"({"nope":1})", R"({"priority":"low"})",
+        R"({"delay":"5 parsecs"})", R"({"scheduled_at":"tomorrow"})", R"({"depends_on":"a"})",
+        R"({"max_retries":1.5})"}) {
     EXPECT_FALSE(ParseEnqueue(bad).ok()) << bad;
   }
 }

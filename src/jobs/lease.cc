@@ -24,9 +24,8 @@ Result<Job> LoadLeased(Ledger& ledger, const LeaseRef& lease, Reason otherwise) 
     return Refuse(otherwise, fmt::format("{} is {}, not active", job.id, StateName(job.state)));
   }
   if (job.state != State::kActive || !IsTheirs(job, lease)) {
-    return Refuse(Reason::kLeaseLost,
-                  fmt::format("the lease of {} has passed on; it is {}", job.id,
-                              StateName(job.state)));
+    return Refuse(Reason::kLeaseLost, fmt::format("the lease of {} has passed on; it is {}", job.id,
+                                                  StateName(job.state)));
   }
   return job;
 }
@@ -145,12 +144,11 @@ Result<FailResult> Fail(Context& context, const FailRequest& request) {
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(Job job, LoadLeased(ledger, request.lease, Reason::kFail));
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
-  CAIRN_ASSIGN_OR_RETURN(const FailResult result,
-                         FailAttempt(ledger, job,
-                                     {.error = request.error,
-                                      .backtrace = request.backtrace,
-                                      .retryable = request.retryable,
-                                      .delay_ms = request.delay_ms}));
+  CAIRN_ASSIGN_OR_RETURN(const FailResult result, FailAttempt(ledger, job,
+                                                              {.error = request.error,
+                                                               .backtrace = request.backtrace,
+                                                               .retryable = request.retryable,
+                                                               .delay_ms = request.delay_ms}));
   CAIRN_RETURN_IF_ERROR(ledger.Save());
   return result;
 }
@@ -172,8 +170,8 @@ Result<HeartbeatResult> Heartbeat(Context& context, const HeartbeatRequest& requ
   ledger.Store(job);
   CAIRN_RETURN_IF_ERROR(ledger.Save());
   if (!request.lease.worker_id.empty()) {
-    CAIRN_RETURN_IF_ERROR(TouchWorker(
-        context, {.worker_id = request.lease.worker_id, .hostname = job.hostname}));
+    CAIRN_RETURN_IF_ERROR(
+        TouchWorker(context, {.worker_id = request.lease.worker_id, .hostname = job.hostname}));
   }
   return HeartbeatResult{.lease_expires_ns = job.lease_expires_ns};
 }

@@ -157,12 +157,12 @@ Result<void> Ledger::Erase(const Job& job) {
   transaction_.Delete(InJobs(JobKey(job.id)));
   if (job.has_errors) {
     std::vector<Bytes> rows;
-    CAIRN_RETURN_IF_ERROR(
-        transaction_.Scan(store::Range::Prefix(Space::kJobs, NamedPrefix(family::kJobError, job.id)),
-                          {}, [&](BytesView key, BytesView) {
-                            rows.emplace_back(key);
-                            return true;
-                          }));
+    CAIRN_RETURN_IF_ERROR(transaction_.Scan(
+        store::Range::Prefix(Space::kJobs, NamedPrefix(family::kJobError, job.id)), {},
+        [&](BytesView key, BytesView) {
+          rows.emplace_back(key);
+          return true;
+        }));
     for (const Bytes& key : rows) transaction_.Delete(InJobs(key));
   }
   if (!job.idempotency_key.empty()) {
@@ -255,7 +255,8 @@ Result<void> Ledger::Save() {
     }
   }
   for (auto& [id, row] : batches_) {
-    if (std::exchange(row.changed, false)) transaction_.Put(InJobs(BatchKey(id)), BatchJson(row.batch));
+    if (std::exchange(row.changed, false))
+      transaction_.Put(InJobs(BatchKey(id)), BatchJson(row.batch));
   }
   for (const std::string& queue : woken_) transaction_.Wake(QueueTopic(queue));
   if (has_events_) transaction_.Wake(EventsTopic());

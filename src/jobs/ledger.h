@@ -165,8 +165,6 @@ class Ledger {
   std::vector<Ended> ended_;  // whose dependants have not been told
   bool has_events_ = false;
   std::vector<std::string> woken_;  // queues
-
-
 };
 
 // What a worker of the queue waits for.

@@ -33,8 +33,8 @@ TEST_F(LifeCycleTest, AJobIsEnqueuedFetchedAndAcknowledged) {
 }
 
 TEST_F(LifeCycleTest, PayloadsComeBackByteForByte) {
-  for (const std::string_view payload :
-       {"12345678901234567890123", "\"text\"", "[1.0, 2.50 ,3e5]", "null", "{ \"b\":1, \"a\":2 }"}) {
+  for (const std::string_view payload : {"12345678901234567890123", "\"text\"", "[1.0, 2.50 ,3e5]",
+                                         "null", "{ \"b\":1, \"a\":2 }"}) {
     server_.Enqueue("bytes", payload);
     const auto jobs = server_.Fetch("bytes");
     ASSERT_EQ(jobs.size(), 1U);
@@ -91,11 +91,11 @@ TEST_F(LifeCycleTest, AHeartbeatRenewsTheLeaseByItsOwnLength) {
   const std::string id = server_.Enqueue("q");
   const auto jobs = server_.Fetch("q", 1, "10000");
   server_.Advance(9'000);
-  EXPECT_EQ(server_.Value({"JOB.HEARTBEAT", id, "TOKEN", jobs[0].token, "PROGRESS",
-                           R"({"current":1})"})
-                .items[0]
-                .text,
-            "ok");
+  EXPECT_EQ(
+      server_.Value({"JOB.HEARTBEAT", id, "TOKEN", jobs[0].token, "PROGRESS", R"({"current":1})"})
+          .items[0]
+          .text,
+      "ok");
   server_.Advance(9'000);
   EXPECT_EQ(server_.State(id), "active");
   EXPECT_EQ(boost::json::serialize(server_.Job(id).at("progress")), R"({"current":1})");
@@ -207,8 +207,8 @@ TEST_F(LifeCycleTest, AcksInBulkAreThatManyAcks) {
   server_.Enqueue("b");
   const auto first = server_.Fetch("a").at(0);
   const auto second = server_.Fetch("b").at(0);
-  const auto reply = server_.Value({"JOB.ACKM", first.id, first.token, second.id,
-                                    "0000000000000000", second.id, second.token});
+  const auto reply = server_.Value(
+      {"JOB.ACKM", first.id, first.token, second.id, "0000000000000000", second.id, second.token});
   ASSERT_EQ(reply.items.size(), 3U);
   EXPECT_EQ(reply.items[0].text, "OK");
   EXPECT_TRUE(reply.items[1].text.starts_with("LEASE_LOST"));

@@ -34,7 +34,7 @@ struct ModelJob {
   std::string token;
   std::string unique;
   std::string batch;
-  std::string key;    // concurrency
+  std::string key;  // concurrency
   std::string group;
   std::vector<std::string> waits_for;  // not ended
 };
@@ -117,8 +117,8 @@ class Model {
   }
 
   std::vector<std::string> AnyOptions(ModelJob& job) {
-    std::vector<std::string> options = {"RETRIES", "1", "BACKOFF", "fixed", "BASE",
-                                        fmt::to_string(kRetryMs)};
+    std::vector<std::string> options = {"RETRIES", "1",    "BACKOFF",
+                                        "fixed",   "BASE", fmt::to_string(kRetryMs)};
     job.retries = 1;
     const auto add = [&](std::initializer_list<std::string> words) {
       options.insert(options.end(), words);
@@ -181,8 +181,8 @@ class Model {
 
   void Fetch() {
     const std::string queue = AnyQueue();
-    const auto fetched = server_.Fetch(queue, static_cast<int>(random_.Below(4) + 1),
-                                       fmt::to_string(kLeaseMs));
+    const auto fetched =
+        server_.Fetch(queue, static_cast<int>(random_.Below(4) + 1), fmt::to_string(kLeaseMs));
     for (const auto& leased : fetched) {
       const auto found = jobs_.find(leased.id);
       ASSERT_NE(found, jobs_.end());
@@ -323,8 +323,8 @@ class Model {
     server_.Run({"QUEUE.CLEAR", queue});
     std::vector<std::string> gone;
     for (const auto& [id, job] : jobs_) {
-      const bool waits = job.state == "pending" || job.state == "scheduled" ||
-                         job.state == "retrying";
+      const bool waits =
+          job.state == "pending" || job.state == "scheduled" || job.state == "retrying";
       if (job.queue == queue && waits) gone.push_back(id);
     }
     for (const std::string& id : gone) {

@@ -12,21 +12,21 @@
 
 namespace cairn::jobs {
 
-// A queue's counts and cursors: the row qs|, a MessagePack array of these in their order. It changes
-// with every transaction that touches the queue, and holds all that such a transaction has to know
-// about it, so an operation reads one row for it and writes one.
+// A queue's counts and cursors: the row qs|, a MessagePack array of these in their order. It
+// changes with every transaction that touches the queue, and holds all that such a transaction has
+// to know about it, so an operation reads one row for it and writes one.
 struct QueueState {
   uint64_t last_ns = 0;  // the newest index time given
   uint64_t created_ns = 0;
-  int64_t enqueued = 0;                        // jobs ever
-  std::array<int64_t, kStates> counts = {};    // jobs by State
-  std::array<int64_t, 3> line = {};            // jobs that workers are served from, by Priority
-  int64_t parked = 0;                          // pending jobs beside the line
-  std::array<uint64_t, 2> cursor_ns = {};      // last taken: critical, high (qac| has normal)
-  uint64_t retention_due_ns = 0;               // when its due row stands; 0: there is none
-  uint64_t throttle_due_ns = 0;                // likewise
-  int64_t window_count = 0;                    // rows l|
-  uint64_t window_oldest_ns = 0;               // none of them is older
+  int64_t enqueued = 0;                      // jobs ever
+  std::array<int64_t, kStates> counts = {};  // jobs by State
+  std::array<int64_t, 3> line = {};          // jobs that workers are served from, by Priority
+  int64_t parked = 0;                        // pending jobs beside the line
+  std::array<uint64_t, 2> cursor_ns = {};    // last taken: critical, high (qac| has normal)
+  uint64_t retention_due_ns = 0;             // when its due row stands; 0: there is none
+  uint64_t throttle_due_ns = 0;              // likewise
+  int64_t window_count = 0;                  // rows l|
+  uint64_t window_oldest_ns = 0;             // none of them is older
   bool wakes_on_end = false;  // max_concurrency is set: the end of a run is news to workers
 
   friend bool operator==(const QueueState&, const QueueState&) = default;

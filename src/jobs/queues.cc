@@ -33,6 +33,7 @@ Result<QueueConfig> Configure(Context& context, std::string_view name, EventType
   CAIRN_RETURN_IF_ERROR(ledger.ConfigOf(*queue));
   QueueConfig config = *queue->config;
   CAIRN_RETURN_IF_ERROR(change(config));
+  config.created_ns = queue->exists ? queue->state.created_ns : ledger.now_ns();
   const bool gates = config.key_concurrency != queue->config->key_concurrency ||
                      config.key_rate_limit != queue->config->key_rate_limit ||
                      config.key_rate_window_ms != queue->config->key_rate_window_ms;
@@ -76,14 +77,15 @@ Result<std::vector<std::string>> JobsIn(store::Transaction& transaction, std::st
   std::vector<std::string> jobs;
   for (const std::string_view family : families) {
     if (jobs.size() >= kSweepBatch) break;
-    CAIRN_RETURN_IF_ERROR(transaction.Scan(
-        store::Range::Prefix(Space::kJobs, NamedPrefix(family, queue)),
-        {.limit = kSweepBatch - jobs.size()}, [&](BytesView key, BytesView) {
-          // Every index key ends with the job's name, which holds no zero byte and begins so.
-          const size_t at = key.rfind("job_");
-          if (at != BytesView::npos) jobs.emplace_back(key.substr(at));
-          return true;
-        }));
+    CAIRN_RETURN_IF_ERROR(
+        transaction.Scan(store::Range::Prefix(Space::kJobs, NamedPrefix(family, queue)),
+                         {.limit = kSweepBatch - jobs.size()}, [&](BytesView key, BytesView) {
+                           // Every index key ends with the job's name, which holds no zero byte and
+                           // begins so.
+                           const size_t at = key.rfind("job_");
+                           if (at != BytesView::npos) jobs.emplace_back(key.substr(at));
+                           return true;
+                         }));
   }
   return jobs;
 }
@@ -158,13 +160,13 @@ Error NoQueue(std::string_view name) {
 
 Result<std::vector<QueueInfo>> ListQueues(store::Reader& reader) {
   std::vector<std::string> names;
-  CAIRN_RETURN_IF_ERROR(reader.Scan(store::Range::Prefix(Space::kJobs, family::kQueueName), {},
-                                    [&](BytesView key, BytesView) {
-                                      if (const auto name = DecodeNameKey(family::kQueueName, key)) {
-                                        names.emplace_back(*name);
-                                      }
-                                      return true;
-                                    }));
+  CAIRN_RETURN_IF_ERROR(reader.Scan(
+      store::Range::Prefix(Space::kJobs, family::kQueueName), {}, [&](BytesView key, BytesView) {
+        if (const auto name = DecodeNameKey(family::kQueueName, key)) {
+          names.emplace_back(*name);
+        }
+        return true;
+      }));
   std::vector<QueueInfo> queues;
   for (const std::string& name : names) {
     CAIRN_ASSIGN_OR_RETURN(queues.emplace_back(), GetQueue(reader, name));
@@ -179,29 +181,29 @@ Result<QueueInfo> GetQueue(store::Reader& reader, std::string_view queue) {
 }
 
 Result<void> PauseQueue(Context& context, std::string_view queue) {
-  return Plainly(Configure(context, queue, EventType::kQueuePaused,
-                           [](QueueConfig& config) -> Result<void> {
-                             config.paused = true;
-                             return {};
-                           }));
+  return Plainly(
+      Configure(context, queue, EventType::kQueuePaused, [](QueueConfig& config) -> Result<void> {
+        config.paused = true;
+        return {};
+      }));
 }
 
 Result<void> ResumeQueue(Context& context, std::string_view queue) {
-  return Plainly(Configure(context, queue, EventType::kQueueResumed,
-                           [](QueueConfig& config) -> Result<void> {
-                             config.paused = false;
-                             config.draining = false;
-                             return {};
-                           }));
+  return Plainly(
+      Configure(context, queue, EventType::kQueueResumed, [](QueueConfig& config) -> Result<void> {
+        config.paused = false;
+        config.draining = false;
+        return {};
+      }));
 }
 
 Result<int64_t> DrainQueue(Context& context, std::string_view queue) {
-  CAIRN_RETURN_IF_ERROR(Configure(context, queue, EventType::kQueueDraining,
-                                  [](QueueConfig& config) -> Result<void> {
-                                    config.paused = true;
-                                    config.draining = true;
-                                    return {};
-                                  }));
+  CAIRN_RETURN_IF_ERROR(
+      Configure(context, queue, EventType::kQueueDraining, [](QueueConfig& config) -> Result<void> {
+        config.paused = true;
+        config.draining = true;
+        return {};
+      }));
   CAIRN_ASSIGN_OR_RETURN(const auto state, LoadQueueState(context.transaction, queue));
   return state ? state->counts[static_cast<size_t>(State::kActive)] : 0;
 }
@@ -212,16 +214,15 @@ store::Topic QueueIdleTopic(std::string_view queue) {
 
 Result<QueueConfig> ConfigureQueue(Context& context, std::string_view queue,
                                    std::string_view json_patch) {
-  return Configure(context, queue, EventType::kQueueConfigured,
-                   [&](QueueConfig& config) -> Result<void> {
-                     CAIRN_ASSIGN_OR_RETURN(QueueConfig patched,
-                                            PatchQueueConfig(config, json_patch));
-                     if (patched.created_ns != config.created_ns) {
-                       return Refuse(Reason::kQueue, "created_ns cannot be set");
-                     }
-                     config = std::move(patched);
-                     return {};
-                   });
+  return Configure(
+      context, queue, EventType::kQueueConfigured, [&](QueueConfig& config) -> Result<void> {
+        CAIRN_ASSIGN_OR_RETURN(QueueConfig patched, PatchQueueConfig(config, json_patch));
+        if (patched.created_ns != config.created_ns) {
+          return Refuse(Reason::kQueue, "created_ns cannot be set");
+        }
+        config = std::move(patched);
+        return {};
+      });
 }
 
 Result<void> SetConcurrency(Context& context, std::string_view queue, int64_t max) {
@@ -238,8 +239,8 @@ Result<void> SetConcurrency(Context& context, std::string_view queue, int64_t ma
 Result<void> SetThrottle(Context& context, std::string_view queue, int64_t rate,
                          int64_t window_ms) {
   if (rate < 1 || rate > kMaxRateLimit || window_ms < 1 || window_ms > kMaxDelayMs) {
-    return Refuse(Reason::kQueue, fmt::format("rate must be 1 to {}, and window_ms above 0",
-                                              kMaxRateLimit));
+    return Refuse(Reason::kQueue,
+                  fmt::format("rate must be 1 to {}, and window_ms above 0", kMaxRateLimit));
   }
   return Plainly(Configure(context, queue, EventType::kQueueConfigured,
                            [&](QueueConfig& config) -> Result<void> {
@@ -273,8 +274,7 @@ Result<Sweep> DeleteQueue(Context& context, std::string_view name) {
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(const Ledger::Queue* const queue, ledger.QueueOf(name));
   if (!queue->exists) return NoQueue(name);
-  CAIRN_ASSIGN_OR_RETURN(Sweep sweep,
-                         RemoveJobs(ledger, name, kAnywhere, "its queue was deleted"));
+  CAIRN_ASSIGN_OR_RETURN(Sweep sweep, RemoveJobs(ledger, name, kAnywhere, "its queue was deleted"));
   // What the end of a job leads to may have put a new one here.
   CAIRN_RETURN_IF_ERROR(ledger.Save());
   CAIRN_ASSIGN_OR_RETURN(const auto left, JobsIn(ledger.transaction(), name, kAnywhere));

@@ -1,6 +1,8 @@
 // The workers' registry: rows w|, JSON as {"id","hostname","queues","last_heartbeat_ns",
 // "started_ns"}. A due row stands for each worker at the time it would be forgotten; when that
 // comes and the worker has been heard of meanwhile, it stands again later.
+#include "jobs/registry.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "jobs/job_json.h"
 #include "jobs/json_members.h"
 #include "jobs/refusal.h"
-#include "jobs/registry.h"
 #include "jobs/workers.h"
 
 namespace cairn::jobs {
@@ -129,14 +130,13 @@ Result<void> ForgetWorkerIfGone(Context& context, std::string_view id) {
 
 Result<std::vector<Worker>> ListWorkers(store::Reader& reader) {
   std::vector<Worker> workers;
-  CAIRN_RETURN_IF_ERROR(
-      reader.Scan(store::Range::Prefix(store::Space::kJobs, family::kWorker), {},
-                  [&](BytesView key, BytesView value) {
-                    const auto id = DecodeNameKey(family::kWorker, key);
-                    auto worker = id ? DecodeWorker(*id, value) : std::nullopt;
-                    if (worker) workers.push_back(std::move(*worker));
-                    return true;
-                  }));
+  CAIRN_RETURN_IF_ERROR(reader.Scan(store::Range::Prefix(store::Space::kJobs, family::kWorker), {},
+                                    [&](BytesView key, BytesView value) {
+                                      const auto id = DecodeNameKey(family::kWorker, key);
+                                      auto worker = id ? DecodeWorker(*id, value) : std::nullopt;
+                                      if (worker) workers.push_back(std::move(*worker));
+                                      return true;
+                                    }));
   return workers;
 }
 

@@ -49,8 +49,8 @@ class Verifier {
     CAIRN_RETURN_IF_ERROR(ReadGates());
     CAIRN_RETURN_IF_ERROR(ReadJobs());
     for (const std::string_view family :
-         {family::kPending, family::kAppend, family::kParked, family::kScheduled,
-          family::kRetrying, family::kHeld, family::kFinished}) {
+         {family::kPending, family::kAppend, family::kParked, family::kScheduled, family::kRetrying,
+          family::kHeld, family::kFinished}) {
       CAIRN_RETURN_IF_ERROR(Scan(family, [&](BytesView key, BytesView) { Expected(key); }));
     }
     CAIRN_RETURN_IF_ERROR(ReadActive());
@@ -96,7 +96,8 @@ class Verifier {
 
   Result<void> ReadQueues() {
     CAIRN_RETURN_IF_ERROR(Scan(family::kQueueState, [&](BytesView key, BytesView value) {
-      QueueCheck& queue = queues_[std::string(DecodeNameKey(family::kQueueState, key).value_or(""))];
+      QueueCheck& queue =
+          queues_[std::string(DecodeNameKey(family::kQueueState, key).value_or(""))];
       queue.stored = DecodeQueueState(value);
       if (!queue.stored) Problem("the row {} is no queue's state", Printable(key));
     }));
@@ -373,8 +374,8 @@ class Verifier {
         Problem("queue {} counts {} starts, of {}", name, stored.window_count,
                 queue.counted.window_count);
       }
-      const bool covers = stored.retention_due_ns != 0 &&
-                          stored.retention_due_ns <= queue.first_removal_ns;
+      const bool covers =
+          stored.retention_due_ns != 0 && stored.retention_due_ns <= queue.first_removal_ns;
       if (queue.first_removal_ns != 0 && !covers) {
         Problem("queue {} has finished jobs that nothing will remove", name);
       }
@@ -392,7 +393,7 @@ class Verifier {
 
   store::Reader& reader_;
   VerifyReport report_;
-  std::vector<std::string> names_;                  // of jobs, by index
+  std::vector<std::string> names_;                   // of jobs, by index
   std::unordered_map<uint64_t, uint32_t> expected_;  // hashes of rows that jobs must have
   std::map<std::string, QueueCheck, std::less<>> queues_;
   std::map<Bytes, GateCheck> gates_;

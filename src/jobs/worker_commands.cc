@@ -80,8 +80,9 @@ Result<void> RunFetch(CommandContext& command, Context& here) {
   command.reply.ArrayHeader(jobs.size());
   for (const Job& job : jobs) ReplyJob(command.reply, job);
   if (!jobs.empty() || !fetch.block_ms) return {};
-  const std::optional<int64_t> timeout_ms =
-      *fetch.block_ms == 0 ? std::nullopt : fetch.block_ms;
+  // What was written (the worker lives, a job of a full rate key stepped aside) stays written:
+  // looking again writes it no second time.
+  const std::optional<int64_t> timeout_ms = *fetch.block_ms == 0 ? std::nullopt : fetch.block_ms;
   return command.Block({.timeout_ms = timeout_ms, .topics = FetchTopics(fetch.request.queues)});
 }
 

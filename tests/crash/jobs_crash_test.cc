@@ -1,11 +1,11 @@
-// A queue under fire: producers enqueue (alone, in MULTI and from Lua, each time with a data write),
-// workers fetch with short leases, acknowledge, fail, or forget about their jobs, while the server
-// is killed with -9, again and again.
+// A queue under fire: producers enqueue (alone, in MULTI and from Lua, each time with a data
+// write), workers fetch with short leases, acknowledge, fail, or forget about their jobs, while the
+// server is killed with -9, again and again.
 //
 // Every client remembers what it was told. After each kill the server is started again on the same
-// directory: everything verifies, every acknowledged enqueue is there, what was acknowledged as done is
-// done, and jobs and data written together are both there or both missing. In the end workers finish
-// what is left: every job ends, and none ran twice at the same time.
+// directory: everything verifies, every acknowledged enqueue is there, what was acknowledged as
+// done is done, and jobs and data written together are both there or both missing. In the end
+// workers finish what is left: every job ends, and none ran twice at the same time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -107,8 +107,9 @@ void NoteLease(Told& told, const std::string& job, const std::string& token) {
 // One fetch and what becomes of its jobs. False: the server is gone.
 bool WorkOnce(net::RespClient& client, const std::string& worker, SeededRandom& random, Told& told,
               bool reliable) {
-  const auto fetched = client.Command({"JOB.FETCH", "COUNT", "8", "LEASE", reliable ? "30000" : "300",
-                                       "BLOCK", "100", "WORKER", worker, "QUEUES", "q0", "q1", "q2"});
+  const auto fetched =
+      client.Command({"JOB.FETCH", "COUNT", "8", "LEASE", reliable ? "30000" : "300", "BLOCK",
+                      "100", "WORKER", worker, "QUEUES", "q0", "q1", "q2"});
   if (!fetched.ok()) return false;
   for (const net::RespValue& job : fetched->items) {
     const std::string id = job.items[1].text;

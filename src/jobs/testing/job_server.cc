@@ -13,7 +13,6 @@ namespace {
 
 namespace json = boost::json;
 
-
 }  // namespace
 
 JobServer::JobServer() : TestServer({.add_commands = AddJobCommands}) {}

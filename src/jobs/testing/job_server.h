@@ -34,7 +34,8 @@ class JobServer final : public doors::testing::TestServer {
     std::string payload;
   };
   // Jobs of the queue, as a worker gets them.
-  std::vector<Leased> Fetch(std::string_view queue, int count = 1, std::string_view lease = "60000");
+  std::vector<Leased> Fetch(std::string_view queue, int count = 1,
+                            std::string_view lease = "60000");
   std::string Ack(const Leased& job, std::string_view result = "{}");
   std::string Fail(const Leased& job, const std::vector<std::string>& options = {});
   // A number of QUEUE.GET.
