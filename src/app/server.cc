@@ -25,6 +25,8 @@
 #include "doors/instance.h"
 #include "doors/route_store.h"
 #include "doors/route_table.h"
+#include "jobs/commands.h"
+#include "jobs/due.h"
 #include "net/http/server.h"
 #include "net/loop.h"
 #include "net/resp/server.h"
@@ -84,6 +86,7 @@ class Server::Impl {
     timers_.Register(store::kTimerReclaim, reclaim_);
     timers_.Register(seats::kTimerHold, holds_);
     timers_.Register(seats::kTimerFeed, feeds_);
+    job_timers_.RegisterWith(timers_);
   }
 
   ~Impl() {
@@ -105,6 +108,7 @@ class Server::Impl {
   Result<void> Start() {
     CAIRN_ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsContext> tls, LoadTls(config_));
     CAIRN_RETURN_IF_ERROR(instance_.Load());
+    CAIRN_RETURN_IF_ERROR(jobs::DueTimers::StartTidying(*store_));
     loops_.Start();
     instance_.PostToAll([this](doors::Dispatcher& dispatcher) { route_store_.Join(dispatcher); });
     timers_.Start();
@@ -141,6 +145,7 @@ class Server::Impl {
   net::RespHandlerFactory WithCommands() {
     doors::AddConnectionCommands(instance_);
     data::AddDataCommands(instance_);
+    jobs::AddJobCommands(instance_);
     seats::AddSeatCommands(instance_, config_.seats_key_prefix);
     return instance_.HandlerFactory();
   }
@@ -204,6 +209,7 @@ class Server::Impl {
   data::ReclaimTimers reclaim_;
   seats::HoldTimers holds_{config_.seats_key_prefix, instance_.pubsub()};
   seats::FeedTimers feeds_{config_.seats_key_prefix};
+  jobs::DueTimers job_timers_;
   store::TimerService timers_;
   net::LoopGroup loops_;
   doors::RouteStore route_store_;

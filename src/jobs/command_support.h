@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "doors/arg_parser.h"
+#include "doors/command.h"
+#include "doors/instance.h"
+#include "jobs/operations.h"
+
+// What the files of commands share.
+namespace cairn::jobs {
+
+// What the arguments let the command touch. Arguments that make no sense add nothing.
+using Scoping = void (*)(doors::Args, Held&);
+// Writes the reply. A refusal it returns is the reply.
+using Handler = Result<void> (*)(doors::CommandContext&, Context&);
+
+// Adds a row: group, version, scopes and the way from refusal to reply are the same for all.
+void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Handler handler);
+
+Error Syntax(std::string_view text = "syntax error");
+
+// Scopes of the job, or the queue, that is the first argument.
+void ScopeOfJob(doors::Args args, Held& held);
+void ScopeOfQueue(doors::Args args, Held& held);
+void ScopeOfNothing(doors::Args args, Held& held);
+
+// The options of JOB.ENQUEUE, behind its queue.
+Result<EnqueueRequest> TakeEnqueueOptions(doors::ArgParser& parser, std::string_view queue);
+// TOKEN token | WORKER worker [ATTEMPT attempt]; whether it was one of these.
+bool TakeLease(doors::ArgParser& parser, LeaseRef& lease);
+
+void AddEnqueueCommands(doors::Instance& instance);
+void AddWorkerCommands(doors::Instance& instance);
+void AddActionCommands(doors::Instance& instance);
+void AddQueueCommands(doors::Instance& instance);
+
+}  // namespace cairn::jobs

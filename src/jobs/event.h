@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "jobs/keys.h"
+#include "store/transaction.h"
+
+// Every transition of a job, and what is done to a queue, in the order of commits: the rows ev|.
+//
+//   {"at_ns":1700000000000000000,"type":"failed","job_id":"job_…","queue":"mail","data":{…}}
+//
+// The number in the key is the event's: what SSE calls its id. `job_id` is missing in events of a
+// queue, `data` where there is nothing to add. An event says that a job changed; what it is now
+// stands in its document, so a reader that applies each event by reading the document, and removes
+// the job on `deleted`, ends with the truth however late it is.
+namespace cairn::jobs {
+
+enum class EventType : uint8_t {
+  kEnqueued,       // data: state
+  kStarted,        // worker_id, attempt
+  kCompleted,      //
+  kContinued,      // put back by its worker
+  kFailed,         // an attempt: error, attempt, next_attempt_at_ns
+  kRetrying,       //
+  kDead,           // reason
+  kCancelled,      // reason
+  kHeld,           // reason
+  kApproved,       //
+  kRejected,       // reason
+  kProgress,       // the report itself
+  kPromoted,       // its time has come
+  kReclaimed,      // its lease lapsed: reclaims
+  kExpired,        //
+  kSnoozed,        // until_ns
+  kRetried,        // by hand
+  kMoved,          // from
+  kReprioritized,  // priority
+  kUpdated,        // by a debounce
+  kDeleted,        //
+  kQueuePaused,    //
+  kQueueResumed,
+  kQueueDraining,
+  kQueueCleared,  // count
+  kQueueDeleted,
+  kQueueConfigured,
+  kBatchSealed,     // batch_id
+  kBatchCompleted,  // batch_id, counts
+};
+std::string_view EventTypeName(EventType type);  // "queue.paused", "reclaimed"
+std::optional<EventType> ParseEventType(std::string_view name);
+
+struct NewEvent {
+  EventType type;
+  std::string_view job = {};
+  std::string_view queue = {};
+  std::string_view data = {};  // JSON; empty: none
+};
+// Appends the row. Once per transaction, whoever appends also wakes EventsTopic.
+void AppendEvent(store::Transaction& transaction, const NewEvent& event);
+// What those wait for who follow the log.
+store::Topic EventsTopic();
+
+struct Event {
+  uint64_t number = 0;
+  uint64_t at_ns = 0;
+  EventType type = EventType::kEnqueued;
+  std::string job;
+  std::string queue;
+  std::string data;  // JSON; empty: none
+};
+// kCorruption for bytes that are no event.
+Result<Event> DecodeEvent(BytesView key, BytesView value);
+
+// Events after `number`, oldest first, `limit` at most.
+Result<std::vector<Event>> ReadEvents(store::Reader& reader, uint64_t number, size_t limit);
+// The newest number; 0 if there was never an event.
+Result<uint64_t> NewestEvent(store::Reader& reader);
+// Events up to this number have been removed: who has seen an older one last has missed some.
+Result<uint64_t> RemovedEvents(store::Reader& reader);
+
+}  // namespace cairn::jobs

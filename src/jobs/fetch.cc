@@ -1,0 +1,206 @@
+#include <algorithm>
+
+#include "jobs/job_json.h"
+#include "jobs/ledger.h"
+#include "jobs/refusal.h"
+#include "jobs/workers.h"
+
+namespace cairn::jobs {
+namespace {
+
+using store::Space;
+
+constexpr uint64_t kNsPerMs = 1'000'000;
+// How many jobs a fetch moves aside before it lets others have a turn.
+constexpr int64_t kMaxAside = 1'000;
+
+struct Taken {
+  Bytes key;
+  uint64_t ns = 0;
+  std::string job;
+};
+
+// The keys of a line behind what was taken before.
+Result<store::Range> LineFrom(Ledger& ledger, const Ledger::Queue& queue, Priority priority) {
+  if (priority == Priority::kNormal) {
+    store::Range range =
+        store::Range::Prefix(Space::kJobs, NamedPrefix(family::kAppend, queue.name));
+    CAIRN_ASSIGN_OR_RETURN(auto cursor,
+                           ledger.transaction().Get(InJobs(QueueCursorKey(queue.name))));
+    if (cursor) {
+      cursor->push_back('\0');
+      range.begin = std::move(*cursor);
+    }
+    return range;
+  }
+  Bytes prefix = NamedPrefix(family::kPending, queue.name);
+  prefix.push_back(static_cast<char>(priority));
+  store::Range range = store::Range::Prefix(Space::kJobs, prefix);
+  AppendBig64(range.begin, queue.state.cursor_ns[static_cast<size_t>(priority)] + 1);
+  return range;
+}
+
+Result<std::vector<Taken>> Peek(Ledger& ledger, Ledger::Queue& queue, Priority priority,
+                                size_t count) {
+  CAIRN_ASSIGN_OR_RETURN(const store::Range range, LineFrom(ledger, queue, priority));
+  std::vector<Taken> taken;
+  taken.reserve(count);
+  CAIRN_RETURN_IF_ERROR(
+      ledger.transaction().Scan(range, {.limit = count}, [&](BytesView key, BytesView) {
+        if (priority == Priority::kNormal) {
+          const auto row = DecodeTimedKey(family::kAppend, key);
+          if (row) taken.push_back({Bytes(key), row->ns, std::string(row->job)});
+        } else if (const auto row = DecodePendingKey(key)) {
+          taken.push_back({Bytes(key), row->ns, std::string(row->job)});
+        }
+        return true;
+      }));
+  return taken;
+}
+
+void MoveCursor(Ledger& ledger, Ledger::Queue& queue, Priority priority, const Taken& last) {
+  if (priority == Priority::kNormal) {
+    ledger.transaction().Put(InJobs(QueueCursorKey(queue.name)), last.key);
+  } else {
+    queue.state.cursor_ns[static_cast<size_t>(priority)] = last.ns;
+  }
+  queue.changed = true;
+}
+
+class Fetcher {
+ public:
+  Fetcher(Ledger& ledger, const FetchRequest& request) : ledger_(ledger), request_(request) {}
+
+  Result<void> From(Ledger::Queue& queue) {
+    if (!queue.exists) return {};
+    CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ledger_.ConfigOf(queue));
+    if (config->paused) return {};
+    auto room = static_cast<int64_t>(request_.count - started_.size());
+    if (config->max_concurrency > 0) {
+      const int64_t active = queue.state.counts[static_cast<size_t>(State::kActive)];
+      room = std::min(room, config->max_concurrency - active);
+    }
+    if (config->rate_limit > 0) {
+      CAIRN_ASSIGN_OR_RETURN(const int64_t in_window, ledger_.RoomInWindow(queue));
+      room = std::min(room, in_window);
+    }
+    const size_t before = started_.size();
+    for (const Priority priority : {Priority::kCritical, Priority::kHigh, Priority::kNormal}) {
+      const int64_t left = room - static_cast<int64_t>(started_.size() - before);
+      CAIRN_RETURN_IF_ERROR(FromLine(queue, priority, left));
+    }
+    return ledger_.CountStarts(queue, static_cast<int64_t>(started_.size() - before));
+  }
+
+  std::vector<Job> Take() { return std::move(started_); }
+  bool full() const { return started_.size() >= request_.count; }
+
+ private:
+  Result<void> FromLine(Ledger::Queue& queue, Priority priority, int64_t room) {
+    const int64_t& in_line = queue.state.line[static_cast<size_t>(priority)];
+    while (room > 0 && in_line > 0) {
+      if (aside_ >= kMaxAside) {
+        ledger_.WakeQueue(queue.name);
+        return {};
+      }
+      CAIRN_ASSIGN_OR_RETURN(const auto taken,
+                             Peek(ledger_, queue, priority, static_cast<size_t>(room)));
+      if (taken.empty()) {
+        return Error{ErrorCode::kCorruption,
+                     "queue " + queue.name + " counts jobs not in its line"};
+      }
+      MoveCursor(ledger_, queue, priority, taken.back());
+      for (const Taken& next : taken) {
+        CAIRN_ASSIGN_OR_RETURN(Job job, ledger_.Load(next.job));
+        CAIRN_ASSIGN_OR_RETURN(const bool started, Start(queue, job));
+        room -= started ? 1 : 0;
+      }
+    }
+    return {};
+  }
+
+  // Whether it runs now; if not, it was moved aside.
+  Result<bool> Start(Ledger::Queue& queue, Job& job) {
+    CAIRN_ASSIGN_OR_RETURN(const bool may_run, ledger_.TakeRate(queue, job));
+    CAIRN_RETURN_IF_ERROR(ledger_.Leave(job));
+    if (!may_run) {
+      ++aside_;
+      CAIRN_RETURN_IF_ERROR(ledger_.ParkForRate(job));
+      return false;
+    }
+    const uint64_t now_ns = ledger_.now_ns();
+    job.state = State::kActive;
+    ++job.attempt;
+    job.worker_id = request_.worker_id;
+    job.hostname = request_.hostname;
+    job.started_ns = now_ns;
+    job.scheduled_ns = 0;
+    job.lease_token = ledger_.transaction().NewStamp();
+    job.lease_ms = request_.lease_ms;
+    job.lease_expires_ns = LeaseEnd(job, now_ns);
+    CAIRN_RETURN_IF_ERROR(ledger_.Enter(job));
+    data_.assign(R"({"worker_id":)");
+    AppendJsonString(job.worker_id, data_);
+    data_.append(R"(,"attempt":)").append(std::to_string(job.attempt)).push_back('}');
+    ledger_.Tell(EventType::kStarted, job, data_);
+    started_.push_back(std::move(job));
+    return true;
+  }
+
+  Ledger& ledger_;
+  const FetchRequest& request_;
+  std::vector<Job> started_;
+  int64_t aside_ = 0;
+  std::string data_;
+};
+
+Result<void> CheckFetch(const FetchRequest& request) {
+  if (request.queues.empty()) return Refuse(Reason::kValidation, "queues is required");
+  for (const std::string& queue : request.queues) {
+    if (!IsName(queue, kMaxQueueNameBytes)) {
+      return Refuse(Reason::kValidation, "queues holds a name that is none");
+    }
+  }
+  if (request.count == 0 || request.count > kMaxFetch) {
+    return Refuse(Reason::kValidation, "count must be from 1 to " + std::to_string(kMaxFetch));
+  }
+  if (request.lease_ms < kMinLeaseMs || request.lease_ms > kMaxLeaseMs) {
+    return Refuse(Reason::kValidation, "the lease must be from 100 milliseconds to a day");
+  }
+  return CheckWorker(request);
+}
+
+}  // namespace
+
+uint64_t LeaseEnd(const Job& job, uint64_t now_ns) {
+  const uint64_t end = now_ns + static_cast<uint64_t>(job.lease_ms) * kNsPerMs;
+  if (job.timeout_ms == 0) return end;
+  return std::min(end, job.started_ns + static_cast<uint64_t>(job.timeout_ms) * kNsPerMs);
+}
+
+void AddFetchScopes(const FetchRequest& request, Held& held) {
+  for (const std::string& queue : request.queues) held.AddQueue(queue);
+  AddWorkerScopes(request.worker_id, held);
+}
+
+Result<std::vector<Job>> Fetch(Context& context, const FetchRequest& request) {
+  CAIRN_RETURN_IF_ERROR(CheckFetch(request));
+  Ledger ledger(context);
+  Fetcher fetcher(ledger, request);
+  for (const std::string& name : request.queues) {
+    if (fetcher.full()) break;
+    CAIRN_ASSIGN_OR_RETURN(Ledger::Queue* const queue, ledger.QueueOf(name));
+    CAIRN_RETURN_IF_ERROR(fetcher.From(*queue));
+  }
+  CAIRN_RETURN_IF_ERROR(TouchWorker(context, request));
+  CAIRN_RETURN_IF_ERROR(ledger.Save());
+  return fetcher.Take();
+}
+
+std::vector<store::Topic> FetchTopics(std::span<const std::string> queues) {
+  std::vector<store::Topic> topics;
+  for (const std::string& queue : queues) topics.push_back(QueueTopic(queue));
+  return topics;
+}
+
+}  // namespace cairn::jobs

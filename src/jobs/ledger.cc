@@ -1,0 +1,266 @@
+#include "jobs/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "jobs/chain.h"
+#include "jobs/due.h"
+#include "jobs/job_json.h"
+#include "jobs/refusal.h"
+
+namespace cairn::jobs {
+namespace {
+
+using store::Space;
+
+bool MayExpire(State state) { return state != State::kActive && !IsFinished(state); }
+
+int64_t& CountOf(QueueState& state, State of) { return state.counts[static_cast<size_t>(of)]; }
+
+}  // namespace
+
+store::Topic QueueTopic(std::string_view queue) {
+  return store::Topic::Of(Space::kJobs, QueueNameKey(queue));
+}
+
+Result<void> Ledger::Require(Lane lane) {
+  if (context_.held.Covers(lane)) return {};
+  context_.held.wants_everything = true;
+  return Error{ErrorCode::kWouldBlock, "the operation touches more than its scopes"};
+}
+
+Result<Ledger::Queue*> Ledger::QueueOf(std::string_view name) {
+  const auto found = queues_.find(name);
+  if (found != queues_.end()) return &found->second;
+  CAIRN_RETURN_IF_ERROR(RequireQueue(name));
+  CAIRN_ASSIGN_OR_RETURN(const auto state, LoadQueueState(transaction_, name));
+  Queue queue{.name = std::string(name), .exists = state.has_value()};
+  if (state) queue.state = *state;
+  return &queues_.emplace(queue.name, std::move(queue)).first->second;
+}
+
+Result<const QueueConfig*> Ledger::ConfigOf(Queue& queue) {
+  if (!queue.config) {
+    CAIRN_ASSIGN_OR_RETURN(queue.config, LoadQueueConfig(transaction_, queue.name));
+  }
+  return &*queue.config;
+}
+
+uint64_t Ledger::NextNs(Queue& queue) {
+  queue.state.last_ns = std::max(queue.state.last_ns + 1, now_ns());
+  queue.changed = true;
+  return queue.state.last_ns;
+}
+
+Result<Job> Ledger::Load(std::string_view id) {
+  const auto lane = FirstLaneOfId(id);
+  if (lane) {
+    CAIRN_RETURN_IF_ERROR(Require(*lane));
+    CAIRN_ASSIGN_OR_RETURN(auto job, LoadJob(transaction_, id));
+    if (job) return std::move(*job);
+  }
+  return Refuse(Reason::kNotFound, fmt::format("there is no job {}", Printable(id, 64)));
+}
+
+void Ledger::SetDueRows(const Job& job) {
+  if (job.state == State::kActive) {
+    SetDue(transaction_, job.lease_expires_ns, DueKind::kLease, job.queue, job.id);
+  }
+  if (job.state == State::kScheduled || job.state == State::kRetrying) {
+    SetDue(transaction_, job.index_ns, DueKind::kPromote, job.queue, job.id);
+  }
+  if (job.expire_ns != 0 && MayExpire(job.state)) {
+    SetDue(transaction_, job.expire_ns, DueKind::kExpire, job.queue, job.id);
+  }
+}
+
+void Ledger::CancelDueRows(const Job& job) {
+  if (job.state == State::kActive) {
+    CancelDue(transaction_, job.lease_expires_ns, DueKind::kLease, job.queue, job.id);
+  }
+  if (job.state == State::kScheduled || job.state == State::kRetrying) {
+    CancelDue(transaction_, job.index_ns, DueKind::kPromote, job.queue, job.id);
+  }
+  if (job.expire_ns != 0 && MayExpire(job.state)) {
+    CancelDue(transaction_, job.expire_ns, DueKind::kExpire, job.queue, job.id);
+  }
+}
+
+Result<void> Ledger::Leave(Job& job) {
+  CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
+  transaction_.Delete(InJobs(IndexKeyOf(job)));
+  CancelDueRows(job);
+  queue->changed = true;
+  --CountOf(queue->state, job.state);
+  const Gate gate = std::exchange(job.gate, Gate::kOpen);
+  if (job.state == State::kActive) {
+    if (queue->state.wakes_on_end) WakeQueue(job.queue);
+    if (CountOf(queue->state, State::kActive) == 0) transaction_.Wake(QueueIdleTopic(job.queue));
+  }
+  if (job.state != State::kPending) return {};
+  if (gate != Gate::kOpen) {
+    --queue->state.parked;
+    if (gate == Gate::kDependencies) return {};
+    const std::string& key = gate == Gate::kConcurrency ? job.concurrency_key
+                             : gate == Gate::kRate      ? job.rate_key
+                                                        : job.group;
+    CAIRN_ASSIGN_OR_RETURN(GateRow* const row, GateOf(job.queue, gate, key));
+    --row->state.parked;
+    return {};
+  }
+  --queue->state.line[static_cast<size_t>(job.priority)];
+  if (job.group.empty() || job.priority != Priority::kNormal) return {};
+  CAIRN_ASSIGN_OR_RETURN(GateRow* const row, GateOf(job.queue, Gate::kGroup, job.group));
+  --row->state.used;
+  return Admit(*queue, *row);
+}
+
+Result<void> Ledger::Enter(Job& job) {
+  CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
+  queue->changed = true;
+  if (job.state != State::kPending && job.state != State::kActive) {
+    CAIRN_RETURN_IF_ERROR(ReleaseSlot(*queue, job));
+  }
+  if (job.state == State::kPending) return EnterPending(*queue, job, Gate::kOpen);
+  ++CountOf(queue->state, job.state);
+  Bytes value;
+  if (job.state == State::kActive) AppendBig64(value, job.lease_expires_ns);
+  if (job.state == State::kHeld) job.index_ns = NextNs(*queue);
+  if (IsFinished(job.state)) NoteRetention(*queue, job.index_ns);
+  transaction_.Put(InJobs(IndexKeyOf(job)), value);
+  SetDueRows(job);
+  Store(job);
+  return {};
+}
+
+void Ledger::Store(const Job& job) { transaction_.Put(InJobs(JobKey(job.id)), EncodeJob(job)); }
+
+void Ledger::Relet(Job& job, uint64_t expires_ns) {
+  CancelDueRows(job);
+  job.lease_expires_ns = expires_ns;
+  Bytes value;
+  AppendBig64(value, expires_ns);
+  transaction_.Put(InJobs(ActiveKey(job.queue, job.id)), value);
+  SetDueRows(job);
+}
+
+void Ledger::NoteRetention(Queue& queue, uint64_t remove_ns) {
+  uint64_t& due_ns = queue.state.retention_due_ns;
+  if (due_ns != 0 && due_ns <= remove_ns) return;
+  if (due_ns != 0) CancelDue(transaction_, due_ns, DueKind::kRetention, queue.name, {});
+  due_ns = remove_ns;
+  SetDue(transaction_, due_ns, DueKind::kRetention, queue.name, {});
+}
+
+Result<void> Ledger::Erase(const Job& job) {
+  transaction_.Delete(InJobs(JobKey(job.id)));
+  if (job.has_errors) {
+    std::vector<Bytes> rows;
+    CAIRN_RETURN_IF_ERROR(transaction_.Scan(
+        store::Range::Prefix(Space::kJobs, NamedPrefix(family::kJobError, job.id)), {},
+        [&](BytesView key, BytesView) {
+          rows.emplace_back(key);
+          return true;
+        }));
+    for (const Bytes& key : rows) transaction_.Delete(InJobs(key));
+  }
+  if (!job.idempotency_key.empty()) {
+    const Bytes key = IdempotencyKey(job.queue, job.idempotency_key);
+    CAIRN_ASSIGN_OR_RETURN(const auto owner, transaction_.Get(InJobs(key)));
+    if (owner && *owner == job.id) transaction_.Delete(InJobs(key));
+  }
+  Tell(EventType::kDeleted, job);
+  transaction_.Wake(JobTopic(job.id));
+  return {};
+}
+
+Result<void> Ledger::Remove(Job& job, std::string_view reason) {
+  CAIRN_RETURN_IF_ERROR(Leave(job));
+  if (!IsFinished(job.state)) {
+    job.reason = reason;
+    CAIRN_RETURN_IF_ERROR(End(job, State::kCancelled));
+    CAIRN_RETURN_IF_ERROR(Leave(job));
+  }
+  return Erase(job);
+}
+
+Result<void> Ledger::MoveIdempotencyKey(Job& job, std::string_view to) {
+  if (job.idempotency_key.empty()) return {};
+  transaction_.Delete(InJobs(IdempotencyKey(job.queue, job.idempotency_key)));
+  const Bytes key = IdempotencyKey(to, job.idempotency_key);
+  CAIRN_ASSIGN_OR_RETURN(const auto owner, transaction_.Get(InJobs(key)));
+  // There the key may stand for another job already, which then keeps it.
+  if (owner) {
+    job.idempotency_key.clear();
+  } else {
+    transaction_.Put(InJobs(key), job.id);
+  }
+  return {};
+}
+
+Result<void> Ledger::GiveUpSlot(Job& job) {
+  CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
+  return ReleaseSlot(*queue, job);
+}
+
+Result<void> Ledger::Add(Job& job) {
+  CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
+  const uint64_t ns = NextNs(*queue);
+  if (job.id.empty()) {
+    IdParts parts{.ns = ns, .lane = LaneOfQueue(job.queue), .serial = transaction_.NewStamp()};
+    if (!job.batch_id.empty()) parts.extra.push_back(FirstLaneOfId(job.batch_id).value_or(0));
+    if (!job.chain_config.empty()) AddChainLanes(job, parts.extra);
+    job.id = MakeId(parts);
+  }
+  job.created_ns = now_ns();
+  ++queue->state.enqueued;
+  CAIRN_RETURN_IF_ERROR(Enter(job));
+  std::string_view data;
+  if (job.state == State::kScheduled) data = R"({"state":"scheduled"})";
+  Tell(EventType::kEnqueued, job, data);
+  return {};
+}
+
+void Ledger::Tell(EventType type, const Job& job, std::string_view data) {
+  AppendEvent(transaction_, {.type = type, .job = job.id, .queue = job.queue, .data = data});
+  has_events_ = true;
+}
+
+void Ledger::Tell(EventType type, std::string_view queue, std::string_view data) {
+  AppendEvent(transaction_, {.type = type, .queue = queue, .data = data});
+  has_events_ = true;
+}
+
+void Ledger::WakeQueue(std::string_view queue) {
+  if (std::ranges::find(woken_, queue) == woken_.end()) woken_.emplace_back(queue);
+}
+
+Result<void> Ledger::Save() {
+  CAIRN_RETURN_IF_ERROR(TellDependants());
+  for (auto& [name, queue] : queues_) {
+    if (!std::exchange(queue.changed, false)) continue;
+    if (!std::exchange(queue.exists, true)) {
+      queue.state.created_ns = now_ns();
+      transaction_.Put(InJobs(QueueNameKey(name)), {});
+    }
+    transaction_.Put(InJobs(QueueStateKey(name)), EncodeQueueState(queue.state));
+  }
+  for (auto& [key, row] : gates_) {
+    if (!row.state.empty()) {
+      transaction_.Put(InJobs(key), EncodeGateState(row.state));
+      row.stored = true;
+    } else if (std::exchange(row.stored, false)) {
+      transaction_.Delete(InJobs(key));
+    }
+  }
+  for (auto& [id, row] : batches_) {
+    if (std::exchange(row.changed, false))
+      transaction_.Put(InJobs(BatchKey(id)), BatchJson(row.batch));
+  }
+  for (const std::string& queue : woken_) transaction_.Wake(QueueTopic(queue));
+  if (has_events_) transaction_.Wake(EventsTopic());
+  return {};
+}
+
+}  // namespace cairn::jobs

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The limits of this layer; docs/jobs.md shows them.
+namespace cairn::jobs {
+
+inline constexpr size_t kMaxPayloadBytes = 256 * 1024;
+// Of a result, a checkpoint, a progress report, tags and a chain.
+inline constexpr size_t kMaxDocumentBytes = 256 * 1024;
+inline constexpr size_t kMaxErrorBytes = 16 * 1024;
+inline constexpr size_t kMaxBacktraceBytes = 64 * 1024;
+inline constexpr size_t kMaxReasonBytes = 1'024;
+
+inline constexpr size_t kMaxQueueNameBytes = 128;
+inline constexpr size_t kMaxWorkerIdBytes = 128;
+// Of a unique key, a concurrency key, a rate key, a group, an idempotency key.
+inline constexpr size_t kMaxKeyBytes = 256;
+
+// Jobs of one batch enqueue, one fetch, one bulk acknowledgement.
+inline constexpr size_t kMaxEnqueueBatch = 10'000;
+inline constexpr size_t kMaxFetch = 512;
+inline constexpr size_t kMaxAckBatch = 512;
+inline constexpr size_t kMaxDependencies = 100;
+inline constexpr size_t kMaxChainSteps = 100;
+
+inline constexpr int64_t kDefaultLeaseMs = 60'000;
+inline constexpr int64_t kMinLeaseMs = 100;
+inline constexpr int64_t kMaxLeaseMs = 24 * 3'600'000;
+// How long anything may be put off: a schedule, a retry, a snooze, an expiry, a retention.
+inline constexpr int64_t kMaxDelayMs = 10LL * 366 * 24 * 3'600'000;
+
+inline constexpr int64_t kDefaultMaxRetries = 3;
+inline constexpr int64_t kMaxMaxRetries = 1'000;
+inline constexpr int64_t kDefaultRetryBaseMs = 5'000;
+inline constexpr int64_t kDefaultRetryMaxMs = 600'000;
+inline constexpr int64_t kDefaultMaxReclaims = 5;
+inline constexpr int64_t kDefaultUniquePeriodMs = 3'600'000;
+inline constexpr int64_t kDefaultRetentionMs = 7LL * 24 * 3'600'000;
+
+// Entries of a rate window, per queue and per key.
+inline constexpr int64_t kMaxRateLimit = 1'000'000;
+inline constexpr int64_t kMaxConcurrency = 1'000'000;
+
+// A worker that was not heard of for this long is forgotten.
+inline constexpr int64_t kWorkerForgottenMs = 5 * 60'000;
+// How old the time of a worker's last sign of life may be before it is written again.
+inline constexpr int64_t kWorkerFreshMs = 5'000;
+
+// The event log keeps what is younger and no more than so many.
+inline constexpr int64_t kEventsKeptMs = 24 * 3'600'000;
+inline constexpr uint64_t kEventsKept = 2'000'000;
+
+}  // namespace cairn::jobs

@@ -1,0 +1,425 @@
+#include "jobs/verify.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/hash.h"
+#include "jobs/due.h"
+#include "jobs/event.h"
+#include "jobs/job.h"
+#include "jobs/job_json.h"
+#include "jobs/ledger.h"
+#include "jobs/queue_state.h"
+
+namespace cairn::jobs {
+namespace {
+
+using store::Space;
+
+// What the jobs of a queue add up to, beside what its row says.
+struct QueueCheck {
+  QueueState counted;  // counts, line, parked
+  std::optional<QueueState> stored;
+  std::optional<Bytes> cursor;
+  bool named = false;
+  uint64_t first_removal_ns = 0;
+};
+struct GateCheck {
+  int64_t used = 0;
+  int64_t parked = 0;
+  std::optional<GateState> stored;
+};
+struct BatchCheck {
+  int64_t live = 0;
+  bool stored = false;
+};
+
+class Verifier {
+ public:
+  explicit Verifier(store::Reader& reader) : reader_(reader) {}
+
+  Result<VerifyReport> Run() {
+    CAIRN_RETURN_IF_ERROR(ReadQueues());
+    CAIRN_RETURN_IF_ERROR(ReadGates());
+    CAIRN_RETURN_IF_ERROR(ReadJobs());
+    for (const std::string_view family :
+         {family::kPending, family::kAppend, family::kParked, family::kScheduled, family::kRetrying,
+          family::kHeld, family::kFinished}) {
+      CAIRN_RETURN_IF_ERROR(Scan(family, [&](BytesView key, BytesView) { Expected(key); }));
+    }
+    CAIRN_RETURN_IF_ERROR(ReadActive());
+    CAIRN_RETURN_IF_ERROR(ReadDue());
+    CAIRN_RETURN_IF_ERROR(ReadLocks());
+    CAIRN_RETURN_IF_ERROR(ReadDependants());
+    CAIRN_RETURN_IF_ERROR(ReadBatches());
+    CAIRN_RETURN_IF_ERROR(ReadWindows());
+    CAIRN_RETURN_IF_ERROR(ReadEvents());
+    CheckMissing();
+    CheckQueues();
+    CheckGates();
+    return std::move(report_);
+  }
+
+ private:
+  template <typename Visit>
+  Result<void> Scan(std::string_view family, Visit visit) {
+    return reader_.Scan(store::Range::Prefix(Space::kJobs, family), {},
+                        [&](BytesView key, BytesView value) {
+                          visit(key, value);
+                          return true;
+                        });
+  }
+
+  template <typename... Args>
+  void Problem(fmt::format_string<Args...> format, Args&&... args) {
+    if (report_.problems.size() == kMaxProblems) {
+      ++report_.more_problems;
+      return;
+    }
+    report_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // The job at `index` must have this row.
+  void Expect(BytesView key, uint32_t index) { expected_.emplace(Hash64(key), index); }
+  // A row that is there: some job must have wanted it.
+  bool Expected(BytesView key) {
+    if (expected_.erase(Hash64(key)) > 0) return true;
+    Problem("the row {} belongs to no job that stands there", Printable(key, 160));
+    return false;
+  }
+
+  Result<void> ReadQueues() {
+    CAIRN_RETURN_IF_ERROR(Scan(family::kQueueState, [&](BytesView key, BytesView value) {
+      QueueCheck& queue =
+          queues_[std::string(DecodeNameKey(family::kQueueState, key).value_or(""))];
+      queue.stored = DecodeQueueState(value);
+      if (!queue.stored) Problem("the row {} is no queue's state", Printable(key));
+    }));
+    CAIRN_RETURN_IF_ERROR(Scan(family::kQueueName, [&](BytesView key, BytesView) {
+      queues_[std::string(DecodeNameKey(family::kQueueName, key).value_or(""))].named = true;
+    }));
+    CAIRN_RETURN_IF_ERROR(Scan(family::kQueueConfig, [&](BytesView key, BytesView value) {
+      if (!ParseQueueConfig(value).ok()) Problem("the row {} is no configuration", Printable(key));
+      if (!queues_.contains(DecodeNameKey(family::kQueueConfig, key).value_or(""))) {
+        Problem("the row {} configures no queue", Printable(key));
+      }
+    }));
+    return Scan(family::kQueueCursor, [&](BytesView key, BytesView value) {
+      queues_[std::string(DecodeNameKey(family::kQueueCursor, key).value_or(""))].cursor =
+          Bytes(value);
+    });
+  }
+
+  Result<void> ReadGates() {
+    return Scan(family::kGate, [&](BytesView key, BytesView value) {
+      gates_[Bytes(key)].stored = DecodeGateState(value);
+      if (!gates_[Bytes(key)].stored) Problem("the row {} is no gate", Printable(key));
+    });
+  }
+
+  Result<void> ReadJobs() {
+    return Scan(family::kJob, [&](BytesView key, BytesView value) {
+      const std::string id(DecodeNameKey(family::kJob, key).value_or(""));
+      const Result<Job> job = DecodeJob(id, value);
+      ++report_.jobs;
+      if (!IsId(id)) Problem("{} is not the name of a job", Printable(id));
+      if (!job.ok()) {
+        Problem("{}", job.error().message);
+        return;
+      }
+      const auto index = static_cast<uint32_t>(names_.size());
+      names_.push_back(id);
+      ExpectRows(*job, index);
+      Count(*job);
+      Remember(*job);
+    });
+  }
+
+  void ExpectRows(const Job& job, uint32_t index) {
+    Expect(IndexKeyOf(job), index);
+    const auto due = [&](uint64_t due_ns, DueKind kind) {
+      Expect(DueKey(due_ns, static_cast<uint8_t>(kind), job.queue, job.id), index);
+    };
+    if (job.state == State::kActive) {
+      due(job.lease_expires_ns, DueKind::kLease);
+      leases_[job.id] = job.lease_expires_ns;
+      if (job.lease_token == 0) Problem("{} is active without a lease", job.id);
+    }
+    if (job.state == State::kScheduled || job.state == State::kRetrying) {
+      due(job.index_ns, DueKind::kPromote);
+    }
+    const bool may_expire = job.state != State::kActive && !IsFinished(job.state);
+    if (job.expire_ns != 0 && may_expire) due(job.expire_ns, DueKind::kExpire);
+    if (!job.idempotency_key.empty()) Expect(IdempotencyKey(job.queue, job.idempotency_key), index);
+  }
+
+  void Count(const Job& job) {
+    QueueCheck& queue = queues_[job.queue];
+    ++queue.counted.counts[static_cast<size_t>(job.state)];
+    if (IsFinished(job.state)) {
+      uint64_t& first = queue.first_removal_ns;
+      if (first == 0 || job.index_ns < first) first = job.index_ns;
+    }
+    if (job.has_slot) ++GateCheckOf(job, Gate::kConcurrency, job.concurrency_key).used;
+    if (job.has_slot && job.state != State::kPending && job.state != State::kActive) {
+      Problem("{} is {} and holds a slot of its key", job.id, StateName(job.state));
+    }
+    if (job.state != State::kPending) return;
+    if (job.gate == Gate::kOpen) {
+      ++queue.counted.line[static_cast<size_t>(job.priority)];
+      if (!job.concurrency_key.empty() && !job.has_slot) {
+        Problem("{} is in the line without a slot of its key", job.id);
+      }
+      if (!job.group.empty() && job.priority == Priority::kNormal) {
+        ++GateCheckOf(job, Gate::kGroup, job.group).used;
+      }
+      CheckCursor(queue, job);
+      return;
+    }
+    ++queue.counted.parked;
+    if (job.gate == Gate::kConcurrency) ++GateCheckOf(job, job.gate, job.concurrency_key).parked;
+    if (job.gate == Gate::kRate) ++GateCheckOf(job, job.gate, job.rate_key).parked;
+    if (job.gate == Gate::kGroup) ++GateCheckOf(job, job.gate, job.group).parked;
+    if (job.gate == Gate::kDependencies && job.waiting_for == 0) {
+      Problem("{} waits for nothing at the gate of dependencies", job.id);
+    }
+  }
+
+  GateCheck& GateCheckOf(const Job& job, Gate gate, std::string_view key) {
+    return gates_[GateKey(job.queue, gate, key)];
+  }
+
+  void CheckCursor(const QueueCheck& queue, const Job& job) {
+    if (job.priority == Priority::kNormal) {
+      if (queue.cursor && IndexKeyOf(job) <= *queue.cursor) {
+        Problem("{} stands before the cursor of queue {}", job.id, job.queue);
+      }
+    } else if (queue.stored &&
+               job.index_ns <= queue.stored->cursor_ns[static_cast<size_t>(job.priority)]) {
+      Problem("{} stands before the cursor of queue {}", job.id, job.queue);
+    }
+    if (queue.stored && job.index_ns > queue.stored->last_ns) {
+      Problem("{} stands behind the last index time of queue {}", job.id, job.queue);
+    }
+  }
+
+  void Remember(const Job& job) {
+    if (!IsFinished(job.state)) {
+      if (!job.unique_key.empty()) lockable_[job.id] = UniqueKey(job.queue, job.unique_key);
+      if (!job.batch_id.empty()) ++batches_[job.batch_id].live;
+    }
+    if (job.has_dependents) awaited_.insert(job.id);
+    if (job.waiting_for != 0) waiting_[job.id] = job.waiting_for;
+    if (!job.depends_on.empty()) {
+      for (const std::string& id : job.depends_on) named_.insert(Hash64(DependentKey(id, job.id)));
+    }
+  }
+
+  Result<void> ReadActive() {
+    return Scan(family::kActive, [&](BytesView key, BytesView value) {
+      if (!Expected(key)) return;
+      const auto pair = DecodePairKey(family::kActive, key);
+      const auto lease = leases_.find(std::string(pair ? pair->second : ""));
+      BytesReader reader(value);
+      if (lease == leases_.end() || reader.Big64() != lease->second || !reader.AtEnd()) {
+        Problem("the row {} has another end of the lease than its job", Printable(key, 160));
+      }
+    });
+  }
+
+  Result<void> ReadDue() {
+    CAIRN_RETURN_IF_ERROR(Scan(family::kWorker, [&](BytesView key, BytesView) {
+      workers_.emplace(DecodeNameKey(family::kWorker, key).value_or(""));
+    }));
+    CAIRN_RETURN_IF_ERROR(Scan(family::kBatch, [&](BytesView key, BytesView) {
+      batches_[std::string(DecodeNameKey(family::kBatch, key).value_or(""))].stored = true;
+    }));
+    return Scan(family::kDue, [&](BytesView key, BytesView) { CheckDue(key); });
+  }
+
+  void CheckDue(BytesView key) {
+    const auto entry = DecodeDueKey(key);
+    if (!entry) return Problem("the row {} is no due row", Printable(key, 160));
+    const auto queue = queues_.find(entry->queue);
+    const QueueState* const state =
+        queue == queues_.end() || !queue->second.stored ? nullptr : &*queue->second.stored;
+    bool fits = true;
+    switch (static_cast<DueKind>(entry->kind)) {
+      case DueKind::kLease:
+      case DueKind::kPromote:
+      case DueKind::kExpire:
+        Expected(key);
+        return;
+      case DueKind::kRetention:
+        fits = state != nullptr && state->retention_due_ns == entry->due_ns;
+        break;
+      case DueKind::kThrottle:
+        fits = state != nullptr && state->throttle_due_ns == entry->due_ns;
+        break;
+      case DueKind::kKeyRate: {
+        const auto gate = gates_.find(GateKey(entry->queue, Gate::kRate, entry->job));
+        fits = gate != gates_.end() && gate->second.stored &&
+               gate->second.stored->due_ns == entry->due_ns;
+        break;
+      }
+      case DueKind::kWorker:
+        fits = workers_.contains(std::string(entry->job));
+        break;
+      case DueKind::kBatch: {
+        const auto batch = batches_.find(entry->job);
+        fits = batch != batches_.end() && batch->second.stored;
+        break;
+      }
+      case DueKind::kSchedule:
+        break;
+      default:
+        fits = false;
+    }
+    if (!fits) Problem("the due row {} belongs to nothing", Printable(key, 160));
+    if (fits) ++due_rows_[entry->kind];
+  }
+
+  Result<void> ReadLocks() {
+    CAIRN_RETURN_IF_ERROR(Scan(family::kUnique, [&](BytesView key, BytesView value) {
+      const auto lock = DecodeUniqueLock(value);
+      const auto owner = lock ? lockable_.find(lock->job) : lockable_.end();
+      if (owner == lockable_.end() || owner->second != key) {
+        Problem("the unique lock {} points to no live job that has it", Printable(key, 160));
+      }
+    }));
+    return Scan(family::kIdempotency, [&](BytesView key, BytesView) { Expected(key); });
+  }
+
+  Result<void> ReadDependants() {
+    CAIRN_RETURN_IF_ERROR(Scan(family::kDependent, [&](BytesView key, BytesView) {
+      const auto pair = DecodePairKey(family::kDependent, key);
+      if (!pair) return Problem("the row {} is no dependency", Printable(key, 160));
+      if (!awaited_.contains(std::string(pair->first))) {
+        Problem("{} waits for {}, which does not know or has ended", pair->second, pair->first);
+      }
+      // Who has been cancelled meanwhile waits for nothing any more.
+      const auto waits = waiting_.find(std::string(pair->second));
+      if (waits == waiting_.end()) return;
+      --waits->second;
+      if (!named_.contains(Hash64(key))) {
+        Problem("{} waits for {} without naming it", pair->second, pair->first);
+      }
+    }));
+    for (const auto& [id, left] : waiting_) {
+      if (left != 0) Problem("{} waits for {} more than it is registered with", id, left);
+    }
+    return {};
+  }
+
+  Result<void> ReadBatches() {
+    for (const auto& [id, check] : batches_) {
+      CAIRN_ASSIGN_OR_RETURN(const auto batch, LoadBatch(reader_, id));
+      if (!batch) continue;  // done and removed, while members were run again
+      if (batch->pending != check.live) {
+        Problem("{} counts {} members that have not ended, of {}", id, batch->pending, check.live);
+      }
+      const int64_t sum = batch->pending + batch->succeeded + batch->failed + batch->cancelled;
+      if (sum != batch->total) Problem("{} counts {} members of {}", id, sum, batch->total);
+      if (batch->sealed && batch->pending == 0 && !batch->done) Problem("{} is not done", id);
+    }
+    return {};
+  }
+
+  Result<void> ReadWindows() {
+    CAIRN_RETURN_IF_ERROR(Scan(family::kRate, [&](BytesView key, BytesView) {
+      const BytesView name = key.substr(family::kRate.size());
+      ++queues_[std::string(name.substr(0, name.find('\0')))].counted.window_count;
+    }));
+    return Scan(family::kKeyRate, [&](BytesView key, BytesView) {
+      const auto pair = DecodePairKey(family::kKeyRate, key);
+      if (!pair || pair->second.size() <= 17) return Problem("bad row {}", Printable(key, 160));
+      const std::string_view name = pair->second.substr(0, pair->second.size() - 17);
+      ++gates_[GateKey(pair->first, Gate::kRate, name)].used;
+    });
+  }
+
+  Result<void> ReadEvents() {
+    return Scan(family::kEvent, [&](BytesView key, BytesView value) {
+      ++report_.events;
+      if (!DecodeEvent(key, value).ok()) Problem("the row {} is no event", Printable(key));
+    });
+  }
+
+  void CheckMissing() {
+    for (const auto& [hash, index] : expected_) Problem("{} lacks a row", names_[index]);
+  }
+
+  void CheckQueues() {
+    for (const auto& [name, queue] : queues_) {
+      ++report_.queues;
+      if (!queue.stored || !queue.named) {
+        Problem("queue {} lacks its state or its name", name);
+        continue;
+      }
+      const QueueState& stored = *queue.stored;
+      for (size_t state = 0; state < kStates; ++state) {
+        if (stored.counts[state] == queue.counted.counts[state]) continue;
+        Problem("queue {} counts {} jobs {}, of {}", name, stored.counts[state],
+                StateName(static_cast<State>(state)), queue.counted.counts[state]);
+      }
+      if (stored.line != queue.counted.line) Problem("queue {} miscounts its line", name);
+      if (stored.parked != queue.counted.parked) Problem("queue {} miscounts the parked", name);
+      if (stored.window_count != queue.counted.window_count) {
+        Problem("queue {} counts {} starts, of {}", name, stored.window_count,
+                queue.counted.window_count);
+      }
+      const bool covers =
+          stored.retention_due_ns != 0 && stored.retention_due_ns <= queue.first_removal_ns;
+      if (queue.first_removal_ns != 0 && !covers) {
+        Problem("queue {} has finished jobs that nothing will remove", name);
+      }
+    }
+  }
+
+  void CheckGates() {
+    for (const auto& [key, gate] : gates_) {
+      const GateState stored = gate.stored.value_or(GateState());
+      if (stored.used == gate.used && stored.parked == gate.parked) continue;
+      Problem("the gate {} counts {} and {} parked, of {} and {}", Printable(key, 160), stored.used,
+              stored.parked, gate.used, gate.parked);
+    }
+  }
+
+  store::Reader& reader_;
+  VerifyReport report_;
+  std::vector<std::string> names_;                   // of jobs, by index
+  std::unordered_map<uint64_t, uint32_t> expected_;  // hashes of rows that jobs must have
+  std::map<std::string, QueueCheck, std::less<>> queues_;
+  std::map<Bytes, GateCheck> gates_;
+  std::map<std::string, BatchCheck, std::less<>> batches_;
+  std::unordered_map<std::string, uint64_t> leases_;
+  std::unordered_map<std::string, Bytes> lockable_;   // live jobs with the key of their lock
+  std::unordered_map<std::string, int64_t> waiting_;  // for so many
+  std::unordered_set<std::string> awaited_;
+  std::unordered_set<uint64_t> named_;  // hashes of dp| rows that jobs name
+  std::unordered_set<std::string> workers_;
+  std::map<uint8_t, int64_t> due_rows_;
+};
+
+}  // namespace
+
+std::string VerifyReport::ToJson() const {
+  std::string out = fmt::format(R"({{"sound":{},"queues":{},"jobs":{},"events":{},"problems":[)",
+                                sound(), queues, jobs, events);
+  for (const std::string& problem : problems) {
+    if (&problem != problems.data()) out.push_back(',');
+    AppendJsonString(problem, out);
+  }
+  out += fmt::format(R"(],"more_problems":{}}})", more_problems);
+  return out;
+}
+
+Result<VerifyReport> Verify(store::Reader& reader) { return Verifier(reader).Run(); }
+
+}  // namespace cairn::jobs
