@@ -214,6 +214,18 @@ bool IsSane(const Job& job) {
          (gate == 0 || gate == 'c' || gate == 'd' || gate == 'g' || gate == 'r');
 }
 
+// Whether the document is one; the job is as it comes otherwise.
+bool Fill(Job& job, std::string_view id, BytesView document) {
+  Reader reader(document);
+  VisitFields(job, reader);
+  job.id = id;
+  return reader.Finish() && IsSane(job);
+}
+
+Error NoJob(std::string_view id) {
+  return {ErrorCode::kCorruption, "the document of " + Printable(id) + " is no job"};
+}
+
 // The name behind which a parked job waits.
 const std::string& GateNameOf(const Job& job) {
   static const std::string none;
@@ -290,14 +302,10 @@ Bytes EncodeJob(const Job& job) {
   return out;
 }
 
+// The results below are made first and filled where they are: a job has many strings to move.
 Result<Job> DecodeJob(std::string_view id, BytesView document) {
-  Job job;
-  Reader reader(document);
-  VisitFields(job, reader);
-  if (!reader.Finish() || !IsSane(job)) {
-    return Error{ErrorCode::kCorruption, "the document of " + Printable(id) + " is no job"};
-  }
-  job.id = id;
+  Result<Job> job{Job()};
+  if (!Fill(*job, id, document)) return NoJob(id);
   return job;
 }
 
@@ -323,11 +331,12 @@ Bytes IndexKeyOf(const Job& job) {
 }
 
 Result<std::optional<Job>> LoadJob(store::Reader& reader, std::string_view id) {
+  Result<std::optional<Job>> job{std::optional<Job>()};
   const Bytes key = JobKey(id);
   CAIRN_ASSIGN_OR_RETURN(const auto document, reader.Get(InJobs(key)));
-  if (!document) return std::optional<Job>();
-  CAIRN_ASSIGN_OR_RETURN(Job job, DecodeJob(id, *document));
-  return std::optional(std::move(job));
+  if (!document) return job;
+  if (!Fill(job->emplace(), id, *document)) return NoJob(id);
+  return job;
 }
 
 std::string FormatToken(uint64_t token) {

@@ -54,11 +54,10 @@ uint64_t Ledger::NextNs(Queue& queue) {
 }
 
 Result<Job> Ledger::Load(std::string_view id) {
-  const auto lane = FirstLaneOfId(id);
-  if (lane) {
+  if (const auto lane = FirstLaneOfId(id)) {
     CAIRN_RETURN_IF_ERROR(Require(*lane));
-    CAIRN_ASSIGN_OR_RETURN(auto job, LoadJob(transaction_, id));
-    if (job) return std::move(*job);
+    CAIRN_ASSIGN_OR_RETURN(const auto document, transaction_.Get(InJobs(JobKey(id))));
+    if (document) return DecodeJob(id, *document);
   }
   return Refuse(Reason::kNotFound, fmt::format("there is no job {}", Printable(id, 64)));
 }
