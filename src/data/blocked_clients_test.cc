@@ -1,15 +1,21 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "data/testing/script.h"
+#include "tests/support/test_store.h"
 
 namespace cairn::data {
 namespace {
 
 using doors::testing::TestClient;
 using testing::DataServer;
+using ::testing::ElementsAre;
 
 // What becomes of a client that waits for a key when the key becomes something else.
 class BlockedClientsTest : public ::testing::Test {
@@ -81,6 +87,98 @@ TEST_F(BlockedClientsTest, ClearingADatabaseReachesEveryReaderOfAGroup) {
   server_.Play("FLUSHDB");
   EXPECT_EQ(waiting_.Receive(), "(error) UNBLOCKED the stream key no longer exists");
   EXPECT_EQ(other.Receive(), "(error) UNBLOCKED the stream key no longer exists");
+}
+
+// Whoever waits is served before the next request is executed, whatever it was that woke it.
+class ServedAtOnceTest : public ::testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override {
+    CAIRN_TEST_ROCKS_ONLY("waiting clients served in the group that wakes them");
+  }
+
+  TestClient Blocked(std::initializer_list<std::string_view> args) {
+    const size_t before = server_.instance().waiters().count();
+    TestClient client = server_.Connect();
+    client.Send(args);
+    while (server_.instance().waiters().count() == before) std::this_thread::yield();
+    return client;
+  }
+  // In one write, so that the requests are executed in one turn.
+  std::vector<std::string> Pipelined(const std::vector<std::vector<std::string>>& requests) {
+    TestClient client = server_.Connect();
+    std::string bytes;
+    for (const auto& request : requests) {
+      const std::vector<std::string_view> args(request.begin(), request.end());
+      bytes += net::EncodeRequest(args);
+    }
+    EXPECT_TRUE(client.raw().SendRaw(bytes).ok());
+    std::vector<std::string> replies;
+    for (size_t i = 0; i < requests.size(); ++i) replies.push_back(client.Receive());
+    return replies;
+  }
+
+  DataServer server_{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Loops, ServedAtOnceTest, ::testing::Values(1, 3));
+
+TEST_P(ServedAtOnceTest, LinkedMoves) {
+  TestClient first = Blocked({"BLMOVE", "a", "b", "RIGHT", "LEFT", "0"});
+  TestClient second = Blocked({"BLMOVE", "b", "c", "LEFT", "RIGHT", "0"});
+  EXPECT_THAT(Pipelined({{"RPUSH", "a", "foo"},
+                         {"LRANGE", "a", "0", "-1"},
+                         {"LRANGE", "b", "0", "-1"},
+                         {"LRANGE", "c", "0", "-1"}}),
+              ElementsAre("(integer) 1", "[]", "[]", R"(["foo"])"));
+  EXPECT_EQ(first.Receive(), R"("foo")");
+  EXPECT_EQ(second.Receive(), R"("foo")");
+}
+
+TEST_P(ServedAtOnceTest, MovesInACircleEnd) {
+  TestClient first = Blocked({"BRPOPLPUSH", "a", "b", "0"});
+  TestClient second = Blocked({"BRPOPLPUSH", "b", "a", "0"});
+  EXPECT_THAT(Pipelined({{"RPUSH", "a", "foo"}, {"LRANGE", "a", "0", "-1"}, {"LLEN", "b"}}),
+              ElementsAre("(integer) 1", R"(["foo"])", "(integer) 0"));
+  EXPECT_EQ(first.Receive(), R"("foo")");
+  EXPECT_EQ(second.Receive(), R"("foo")");
+}
+
+TEST_P(ServedAtOnceTest, AfterAScriptAndAfterExec) {
+  TestClient by_script = Blocked({"BZPOPMIN", "z", "0"});
+  EXPECT_THAT(
+      Pipelined({{"EVAL", "redis.call('ZADD', KEYS[1], 1, 'm') return redis.call('ZCARD', KEYS[1])",
+                  "1", "z"},
+                 {"ZCARD", "z"}}),
+      ElementsAre("(integer) 1", "(integer) 0"));
+  EXPECT_EQ(by_script.Receive(), R"(["z", "m", "1"])");
+
+  TestClient first = Blocked({"BLPOP", "l", "0"});
+  TestClient second = Blocked({"BRPOP", "l", "0"});
+  EXPECT_THAT(
+      Pipelined({{"MULTI"}, {"RPUSH", "l", "1", "2", "3"}, {"LLEN", "l"}, {"EXEC"}, {"LLEN", "l"}}),
+      ElementsAre("OK", "QUEUED", "QUEUED", "[(integer) 3, (integer) 3]", "(integer) 1"));
+  EXPECT_EQ(first.Receive(), R"(["l", "1"])");
+  EXPECT_EQ(second.Receive(), R"(["l", "3"])");
+}
+
+TEST_P(ServedAtOnceTest, WhatItMovesIsSeenByWatch) {
+  TestClient waiting = Blocked({"BRPOPLPUSH", "source", "target", "0"});
+  EXPECT_THAT(
+      Pipelined({{"WATCH", "target"}, {"RPUSH", "source", "x"}, {"MULTI"}, {"PING"}, {"EXEC"}}),
+      ElementsAre("OK", "(integer) 1", "OK", "QUEUED", "(nil)"));
+  EXPECT_EQ(waiting.Receive(), R"("x")");
+}
+
+TEST_P(ServedAtOnceTest, ItsReplyWaitsUntilTheCommitIsDurable) {
+  TestClient waiting = Blocked({"BLPOP", "l", "0"});
+  TestClient pushing = server_.Connect();
+  server_.store().CloseGate();
+  pushing.Send({"RPUSH", "l", "x"});
+  while (server_.instance().waiters().count() != 0) std::this_thread::yield();
+  pollfd reply{.fd = waiting.raw().fd(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&reply, 1, 30), 0);
+  server_.store().MakeDurable();
+  EXPECT_EQ(pushing.Receive(), "(integer) 1");
+  EXPECT_EQ(waiting.Receive(), R"(["l", "x"])");
 }
 
 }  // namespace

@@ -54,6 +54,14 @@ Result<void> Fcall(Functions& functions, CommandContext& context) {
   return run.Finish(state->lua().RunFunction(input, run, context.reply), state->lua());
 }
 
+Result<bool> NeverWrites(Functions& functions, store::Transaction& transaction,
+                         std::string_view name) {
+  auto state = functions.states.Acquire();
+  CAIRN_RETURN_IF_ERROR(state->Refresh(transaction, functions.log()));
+  const ScriptFunction* function = state->FindFunction(name);
+  return function != nullptr && (function->flags & ScriptFunction::kNoWrites) != 0;
+}
+
 // --- Changing libraries -------------------------------------------------------------------------
 
 // The libraries as they will be, so that names can be compared before anything is written.
@@ -304,6 +312,10 @@ void AddFcallRows(Instance& instance, const std::shared_ptr<Functions>& function
                   doors::kNoMandatoryKeys,
          .categories = doors::kCategoryScripting,
          .keys = {doors::CountedKeys(2, writes ? "RW access update" : "RO access")},
+         .never_writes =
+             [functions](store::Transaction& transaction, doors::Args args) {
+               return NeverWrites(*functions, transaction, args[1]);
+             },
          .group = "scripting",
          .since = "7.0.0",
          .complexity = "What the function does",

@@ -15,7 +15,8 @@ inline constexpr size_t kMaxRestoredStreamBytes = 512UL * 1024 * 1024;
 // Memory that one LCS may take for its table.
 inline constexpr size_t kMaxLcsBytes = 512UL * 1024 * 1024;
 
-// Keys and elements that SWAPDB moves, all in one transaction.
+// Keys and elements that SWAPDB moves, all in one transaction. (To swap two names instead, every
+// command would first have to read which rows a database's number stands for.)
 inline constexpr size_t kMaxSwappedRows = 1'000'000;
 
 // Keys and elements up to which FLUSHDB deletes them one by one, not as a range.

@@ -159,7 +159,7 @@ Result<std::optional<std::vector<Bytes>>> FewRows(store::Transaction& transactio
   return std::optional(std::move(keys));
 }
 
-// A range that was deleted keeps later scans off the loops (docs/decisions/0004), so a small
+// A range that was deleted keeps scans off the loops for a while (docs/decisions/0004), so a small
 // database is cleared row by row. The timers of the keys stay behind; they fire in their time and
 // find nothing to do.
 Result<void> ClearDatabase(store::Transaction& transaction, uint8_t db) {

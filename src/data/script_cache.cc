@@ -47,6 +47,8 @@ std::string Lower(std::string_view text) {
 
 }  // namespace
 
+bool Script::never_writes() const { return (flags & ScriptFunction::kNoWrites) != 0; }
+
 std::string Sha1Hex(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;

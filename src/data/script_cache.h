@@ -19,6 +19,7 @@ struct Script {
   bool declares_flags = false;
   uint8_t flags = 0;  // ScriptFunction::Flag
 
+  bool never_writes() const;
   std::string_view body() const { return std::string_view(source).substr(body_at); }
 };
 

@@ -52,7 +52,7 @@ Result<ScriptCache::Entry> Prepare(Scripts& scripts, LuaState& state, std::strin
 
 Result<void> Run(Scripts& scripts, CommandContext& context, LuaState& state, const Script& script,
                  const ScriptArguments& arguments) {
-  const bool no_writes = (script.flags & ScriptFunction::kNoWrites) != 0;
+  const bool no_writes = script.never_writes();
   const bool read_only_command = !context.command.Has(doors::kWrite);
   if (read_only_command && script.declares_flags && !no_writes) {
     return context.Fail("ERR Can not execute a script with write flag using *_ro command.");
@@ -85,6 +85,16 @@ Result<void> EvalSha(Scripts& scripts, CommandContext& context) {
   const Result<void> compiled = state->Compile(script->sha, script->body());
   if (!compiled.ok()) return context.Fail(fmt::format("ERR {}", compiled.error().message));
   return Run(scripts, context, *state, *script, *arguments);
+}
+
+bool SaysItNeverWrites(std::string_view source) {
+  const Result<Script> script = ParseScript({}, source);
+  return script.ok() && script->never_writes();
+}
+
+bool IsKnownNeverToWrite(const Scripts& scripts, std::string_view sha) {
+  const ScriptCache::Entry script = scripts.cache.Find(sha);
+  return script != nullptr && script->never_writes();
 }
 
 // --- SCRIPT -------------------------------------------------------------------------------------
@@ -157,21 +167,25 @@ void AddEvalRows(Instance& instance, const std::shared_ptr<Scripts>& scripts) {
        "Runs a script that was sent before and must not write.", kBySha, EvalSha},
   };
   for (const EvalRow& row : kRows) {
-    instance.commands().Add({.name = row.name,
-                             .arity = -3,
-                             .flags = row.flags | doors::kNoScript | doors::kStale |
-                                      doors::kMovableKeys | doors::kNoMandatoryKeys,
-                             .categories = doors::kCategoryScripting,
-                             .keys = {doors::CountedKeys(
-                                 2, row.flags == doors::kWrite ? "RW access update" : "RO access")},
-                             .group = "scripting",
-                             .since = row.since,
-                             .complexity = "What the script does",
-                             .summary = row.summary,
-                             .syntax = row.syntax,
-                             .run = [scripts, run = row.run](CommandContext& context) {
-                               return run(*scripts, context);
-                             }});
+    instance.commands().Add(
+        {.name = row.name,
+         .arity = -3,
+         .flags = row.flags | doors::kNoScript | doors::kStale | doors::kMovableKeys |
+                  doors::kNoMandatoryKeys,
+         .categories = doors::kCategoryScripting,
+         .keys = {doors::CountedKeys(
+             2, row.flags == doors::kWrite ? "RW access update" : "RO access")},
+         .never_writes =
+             [scripts, by_text = row.run == Eval](store::Transaction&, doors::Args args) {
+               return by_text ? SaysItNeverWrites(args[1]) : IsKnownNeverToWrite(*scripts, args[1]);
+             },
+         .group = "scripting",
+         .since = row.since,
+         .complexity = "What the script does",
+         .summary = row.summary,
+         .syntax = row.syntax,
+         .run = [scripts,
+                 run = row.run](CommandContext& context) { return run(*scripts, context); }});
   }
 }
 

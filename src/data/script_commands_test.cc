@@ -2,14 +2,18 @@
 
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "data/script_cache.h"
 #include "data/testing/script.h"
+#include "tests/support/test_store.h"
 
 namespace cairn::data {
 namespace {
 
+using doors::testing::TestClient;
 using testing::DataServer;
 
 class ScriptCommandsTest : public ::testing::Test {
@@ -173,6 +177,11 @@ TEST_F(ScriptCommandsTest, ReadOnlyScriptsDoNotWrite) {
   EXPECT_TRUE(reply.starts_with(refused)) << reply;
   reply = Eval("#!lua flags=no-writes\nreturn redis.call('set','k','v')");
   EXPECT_TRUE(reply.starts_with(refused) && reply.ends_with("on @user_script:2.")) << reply;
+  // What others are told counts as written, as it does for CLIENT PAUSE WRITE.
+  for (const char* call : {"redis.call('publish','c','m')", "redis.call('pfcount','h')"}) {
+    reply = server_.Run({"EVAL_RO", std::string("return ") + call, "0"});
+    EXPECT_TRUE(reply.starts_with(refused)) << reply;
+  }
   EXPECT_EQ(server_.Run({"EVAL_RO", "#!lua\nreturn 1", "0"}),
             "(error) ERR Can not execute a script with write flag using *_ro command.");
   EXPECT_EQ(Eval("#!lua flags=nosuch\nreturn 1"),
@@ -180,6 +189,30 @@ TEST_F(ScriptCommandsTest, ReadOnlyScriptsDoNotWrite) {
   EXPECT_EQ(Eval("#!lua foo=bar\nreturn 1"), "(error) ERR Unknown lua shebang option: foo=bar");
   EXPECT_EQ(Eval("#!js\nreturn 1"), "(error) ERR Unexpected engine in script shebang: #!js");
   EXPECT_EQ(Eval("#!lua"), "(error) ERR Invalid script shebang");
+}
+
+TEST_F(ScriptCommandsTest, APauseOfWritesDoesNotHoldThoseThatSayTheyDoNotWrite) {
+  CAIRN_TEST_ROCKS_ONLY("scripts that a loop can ask what they do");
+  const std::string reads = "#!lua flags=no-writes\nreturn redis.call('get','k')";
+  const std::string sha = Sha1Hex(reads);
+  server_.Play("SET k v");
+  EXPECT_EQ(server_.Run({"FUNCTION", "LOAD",
+                         "#!lua name=lib\nredis.register_function{function_name='reads', "
+                         "callback=function() return redis.call('get','k') end, "
+                         "flags={'no-writes'}}"}),
+            "\"lib\"");
+  EXPECT_EQ(server_.Run({"CLIENT", "PAUSE", "100000", "WRITE"}), "OK");
+  EXPECT_EQ(server_.Run({"EVAL", reads, "0"}), "\"v\"");
+  EXPECT_EQ(server_.Run({"EVALSHA", sha, "0"}), "\"v\"");
+  EXPECT_EQ(server_.Run({"FCALL", "reads", "0"}), "\"v\"");
+  EXPECT_EQ(server_.Run({"MULTI"}), "OK");
+  EXPECT_EQ(server_.Run({"EVALSHA", sha, "0"}), "QUEUED");
+  EXPECT_EQ(server_.Run({"EXEC"}), "[\"v\"]");
+  TestClient held = server_.Connect();
+  held.Send({"EVAL", "return redis.call('get','k')", "0"});
+  while (server_.instance().held() != 1) std::this_thread::yield();
+  EXPECT_EQ(server_.Run({"CLIENT", "UNPAUSE"}), "OK");
+  EXPECT_EQ(held.Receive(), "\"v\"");
 }
 
 TEST_F(ScriptCommandsTest, RunsInsideMulti) {

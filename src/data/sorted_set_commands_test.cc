@@ -272,6 +272,7 @@ TEST_F(SortedSetCommandsTest, Pops) {
     ZMPOP 1 z MIN COUNT 1 COUNT 1          => (error) ERR syntax error
     BZMPOP x 1 z MIN                       => (error) ERR timeout is not a float or out of range
     BZMPOP -1 1 z MIN                      => (error) ERR timeout is negative
+    BZMPOP x 0 z MIN                       => (error) ERR numkeys should be greater than 0
     BZMPOP 1 0 z MIN                       => (error) ERR numkeys should be greater than 0
     MULTI                                  => OK
     BZPOPMIN z 0                           => QUEUED

@@ -154,10 +154,12 @@ Result<void> ZMPop(CommandContext& context) {
 }
 
 Result<void> BZMPop(CommandContext& context) {
-  ArgParser parser(context.args);
-  const std::optional<int64_t> timeout_ms = TakeTimeout(parser);
+  ArgParser parser(context.args, 2);
   const MultiPop pop = ParseMultiPop(parser);
   if (!parser.ok()) return context.Fail(parser.error());
+  ArgParser timeout(context.args.first(2));
+  const std::optional<int64_t> timeout_ms = TakeTimeout(timeout);
+  if (!timeout.ok()) return context.Fail(timeout.error());
   return RunMultiPop(context, pop, doors::Blocking{.timeout_ms = timeout_ms});
 }
 

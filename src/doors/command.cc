@@ -135,4 +135,10 @@ OwnedArgs::OwnedArgs(Args args) {
   }
 }
 
+bool ChangesOrTells(const Command& command) {
+  const bool publishes = command.Has(kPubSub) && command.run && command.container == nullptr;
+  // PFCOUNT may write its result down, in Redis.
+  return command.Has(kWrite) || publishes || command.name == "pfcount";
+}
+
 }  // namespace cairn::doors

@@ -258,6 +258,10 @@ using ScopeFunction = std::function<void(Args args, uint8_t db, store::Scopes& s
 // the arguments make no sense.
 using KeyFunction = std::function<std::vector<size_t>(Args args)>;
 
+// Whether a call that the command's flags allow to write says of itself that it does not: a script
+// can. Reads nothing but what it needs to know that.
+using WriteFunction = std::function<Result<bool>(store::Transaction& transaction, Args args)>;
+
 struct Command {
   std::string_view name;  // lower case; a subcommand is "container|name"
   int arity = 0;          // number of arguments with the name; -n: at least n
@@ -267,6 +271,7 @@ struct Command {
   KeyFunction find_keys = {};  // adds to those that `keys` find by themselves
   ScopeRule scopes = ScopeRule::kKeys;
   ScopeFunction add_scopes = {};  // replaces `scopes`
+  WriteFunction never_writes = {};
   // Can take long even when memory has the answer (it visits many keys): runs on the pool, never on
   // a loop.
   bool long_running = false;
@@ -301,6 +306,10 @@ struct Command {
     return Has(kWrite) ? store::Access::kWrite : store::Access::kRead;
   }
 };
+
+// Whether it changes data or tells others, which CLIENT PAUSE WRITE holds back and a script that
+// must not write may not call.
+bool ChangesOrTells(const Command& command);
 
 inline void CommandContext::CountLookup(bool found) {
   if (command.Has(kReadOnly)) ++(found ? lookups.hits : lookups.misses);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "doors/arg_parser.h"
+#include "doors/command_work.h"
 #include "doors/error_table.h"
 #include "doors/limits.h"
 
@@ -23,75 +24,6 @@ constexpr size_t kMaxExpectedKeyBytes = 128;
 // More batches than this would have more transactions, not more work done: they take processors
 // from each other, and conflict. Fewer would leave the network idle.
 constexpr size_t kMostBatchesOnPool = 4;
-
-// One command that has to wait.
-class CommandWork final : public Work {
- public:
-  CommandWork(const Command& command, Args args, Caller caller, Instance& instance)
-      : command_(command), args_(args), caller_(std::move(caller)), instance_(instance) {
-    Bytes scratch;
-    AddScopes(command_, args_.view(), caller_.db, scopes, scratch);
-    access = command_.access();
-    held.exclusive = scopes.exclusive();
-  }
-
-  Result<void> Run(store::Transaction& transaction) override {
-    reply_.clear();
-    const Clock& clock = instance_.clock();
-    const uint64_t begin_ns = clock.MonotonicNs();
-    CommandContext context{transaction,
-                           command_,
-                           args_.view(),
-                           caller_,
-                           net::RespWriter(reply_, caller_.protocol),
-                           instance_.pubsub(),
-                           held};
-    Result<void> result = command_.run(context);
-    failed_ = context.failed;
-    lookups_ = context.lookups;
-    blocking_ = std::move(context.blocking);
-    ns_ = clock.MonotonicNs() - begin_ns;
-    return result;
-  }
-
-  bool Replies() const override { return !blocking_; }
-
-  void Finish(Dispatcher& dispatcher, Session& session) override {
-    if (blocking_) {
-      return dispatcher.Park(session, command_, args_.view(), std::move(reply_), *blocking_);
-    }
-    session.connection().out().append(reply_);
-    if (session.blocked) dispatcher.Unpark(session);
-    dispatcher.Count(session, command_, args_.view(), ns_, failed_);
-    dispatcher.counters().LookedUp(lookups_.hits, lookups_.misses);
-  }
-
- private:
-  const Command& command_;
-  const OwnedArgs args_;
-  const Caller caller_;
-  Instance& instance_;
-  std::string reply_;
-  bool failed_ = false;
-  KeyLookups lookups_;
-  std::optional<Blocking> blocking_;
-  uint64_t ns_ = 0;
-};
-
-// What a blocking command waits for, as far as its arguments tell: the keys it reads or takes from,
-// which are its first. (BLMOVE's second only receives.)
-std::vector<store::Topic> KeyTopics(const Command& command, Args args, uint8_t db) {
-  std::vector<store::Topic> topics;
-  const auto add = [&](size_t index) { topics.push_back(KeyTopic(db, args[index])); };
-  if (command.keys.empty() || command.find_keys) {
-    std::ranges::for_each(FindKeys(command, args), add);
-  } else {
-    Command first;
-    first.keys = {command.keys.front()};
-    std::ranges::for_each(FindKeys(first, args), add);
-  }
-  return topics;
-}
 
 std::string UnknownCommand(Args args) {
   std::string quoted;
@@ -110,25 +42,11 @@ std::string UnknownSubcommand(const Command& container, std::string_view name) {
                      Quotable(name.substr(0, kMaxQuotedBytes)), upper);
 }
 
-// Whether it is held by CLIENT PAUSE WRITE: it changes data, or tells others.
-bool MayWrite(const Command& command) {
-  const bool publishes = command.Has(kPubSub) && command.run && command.container == nullptr;
-  // PFCOUNT may write its result down, in Redis.
-  return command.Has(kWrite) || publishes || command.name == "pfcount";
-}
-
 // Whether it may share a transaction with others: it waits for nothing, and nobody has to wait long
 // for it.
 bool MayShare(const Command& command) {
   return command.run && !command.Has(kBlocking) && !command.Has(kAdmin) && !command.long_running &&
          (command.categories & kCategoryScripting) == 0;
-}
-
-bool MayWrite(const Session& session, const Command& command) {
-  if (MayWrite(command)) return true;
-  return command.name == "exec" &&
-         std::ranges::any_of(session.multi.queue,
-                             [](const QueuedCommand& queued) { return MayWrite(*queued.command); });
 }
 
 }  // namespace
@@ -368,12 +286,13 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
     return result;
   };
   const uint64_t begin_ns = clock_.MonotonicNs();
-  group_used_ = true;
-  const Result<store::Dependency> needs = group_->Run(scopes_, command.access(), body);
+  const size_t woken = group_->woken().size();
+  const Result<store::Dependency> needs = RunBody(scopes_, command.access(), body);
   if (needs.ok()) {
     Count(session, command, args, clock_.MonotonicNs() - begin_ns, failed);
     counters_.LookedUp(lookups.hits, lookups.misses);
-    return Replied(session, start, *needs);
+    Replied(session, start, *needs);
+    return ServeWaiters(woken);
   }
   out.resize(start);
   if (needs.error().code == ErrorCode::kWouldBlock) {
@@ -448,7 +367,10 @@ void Dispatcher::TurnEnd(std::span<net::RespConnection* const> served) {
 
 Result<store::Commit> Dispatcher::FinishGroup() {
   // If who shares the group has committed it already, replies of this turn depend on that commit.
-  if (std::exchange(group_used_, false)) newest_group_ = group_->Finish();
+  if (std::exchange(group_used_, false)) {
+    newest_group_ = group_->Finish();
+    if (!served_.empty()) TellServed();
+  }
   return newest_group_;
 }
 
@@ -485,13 +407,14 @@ void Dispatcher::ReleaseDurable() {
 
 void Dispatcher::RunWork(Session& session, std::unique_ptr<Work> work) {
   const size_t start = session.connection().out().size();
-  group_used_ = true;
+  const size_t woken = group_->woken().size();
   const Result<store::Dependency> needs =
-      group_->Run(work->scopes, work->access,
-                  [&](store::Transaction& transaction) { return work->Run(transaction); });
+      RunBody(work->scopes, work->access,
+              [&](store::Transaction& transaction) { return work->Run(transaction); });
   if (needs.ok()) {
     work->Finish(*this, session);
     if (work->Replies()) Replied(session, start, *needs);
+    ServeWaiters(woken);
   } else if (needs.error().code == ErrorCode::kWouldBlock) {
     Defer(session, std::move(work));
   } else {
@@ -610,134 +533,6 @@ void Dispatcher::Complete(Deferred& deferred) {
   const OwnedArgs args = *std::exchange(session.behind_it, std::nullopt);
   Execute(*connection, args.view());
   TurnEnd({&connection, 1});
-}
-
-// --- Waiting for something to be stored ---------------------------------------------------------
-
-void Dispatcher::RunBlocking(Session& session, const Command& command, Args args) {
-  Caller caller = session.caller();
-  caller.may_block = true;
-  caller.must_wait = instance_.waiters().AnyoneWaits(KeyTopics(command, args, caller.db));
-  RunWork(session, std::make_unique<CommandWork>(command, args, caller, instance_));
-}
-
-void Dispatcher::Park(Session& session, const Command& command, Args args,
-                      std::string timeout_reply, const Blocking& blocking) {
-  const uint64_t connection_id = session.id();
-  if (session.blocked) {
-    BlockedRequest& blocked = *session.blocked;
-    session.connection().Pause(net::PauseReason::kBlocked);
-    blocked.looking = false;
-    if (blocked.ended) return EndWait(session, *blocked.ended);
-    const uint64_t place = blocked.place->id();
-    for (const store::Topic topic : std::exchange(blocked.asked, {})) {
-      instance_.waiters().FoundNothing(place, topic);
-    }
-    return;
-  }
-  session.connection().Pause(net::PauseReason::kBlocked);
-  std::vector<std::string_view> rewritten(blocking.args.begin(), blocking.args.end());
-  session.blocked.emplace(BlockedRequest{.command = &command,
-                                         .args = OwnedArgs(rewritten.empty() ? args : rewritten),
-                                         .timeout_reply = std::move(timeout_reply)});
-  session.is_blocked = true;
-  const std::vector<store::Topic> topics =
-      blocking.topics.empty() ? KeyTopics(command, args, session.db) : blocking.topics;
-  const auto ask = [this, connection_id](uint64_t place, store::Topic topic) {
-    Post([=](Dispatcher& self) { self.LookAgain(connection_id, place, topic); });
-  };
-  // Streams can be read by many at once.
-  const Waiters::Kind kind{.name = command.group, .takes = command.group != "stream"};
-  BlockedRequest& blocked = *session.blocked;
-  blocked.place = instance_.waiters().Join(
-      topics, kind, ask,
-      blocking.when_cleared ? std::optional(ClearedTopic(session.db)) : std::nullopt);
-  if (blocking.timeout_ms) {
-    blocked.timer = loop_.After(std::chrono::milliseconds(*blocking.timeout_ms),
-                                [=, this] { Unblock(connection_id, UnblockWith::kTimeout); });
-  }
-}
-
-void Dispatcher::Unpark(Session& session) {
-  left_places_.push_back(std::move(session.blocked->place));
-  session.blocked.reset();
-  session.is_blocked = false;
-  session.connection().Resume();
-}
-
-void Dispatcher::LookAgain(uint64_t connection_id, uint64_t place, store::Topic topic) {
-  net::RespConnection* connection = instance_.server()->Find(loop_, connection_id);
-  if (connection == nullptr) return;
-  Session& session = SessionOf(*connection);
-  if (!session.blocked || session.blocked->place->id() != place) return;
-  BlockedRequest& blocked = *session.blocked;
-  blocked.asked.push_back(topic);
-  if (std::exchange(blocked.looking, true)) return;
-  Caller caller = session.caller();
-  caller.may_block = true;
-  caller.woken = true;
-  RunWork(session,
-          std::make_unique<CommandWork>(*blocked.command, blocked.args.view(), caller, instance_));
-  TurnEnd({&connection, 1});
-}
-
-void Dispatcher::Unblock(uint64_t connection_id, UnblockWith with) {
-  net::RespConnection* connection = instance_.server()->Find(loop_, connection_id);
-  if (connection == nullptr) return;
-  Session& session = SessionOf(*connection);
-  if (!session.blocked) return;
-  if (session.blocked->looking) {
-    session.blocked->ended = with;  // if it finds nothing
-    return;
-  }
-  EndWait(session, with);
-  TurnEnd({&connection, 1});
-}
-
-void Dispatcher::EndWait(Session& session, UnblockWith with) {
-  std::string& out = session.connection().out();
-  const size_t start = out.size();
-  if (with == UnblockWith::kTimeout) {
-    out += session.blocked->timeout_reply;
-  } else {
-    net::RespWriter(out, session.protocol).Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
-  }
-  Unpark(session);
-  Replied(session, start, {});
-}
-
-// --- CLIENT PAUSE -------------------------------------------------------------------------------
-
-bool Dispatcher::HoldIfPaused(Session& session, const Command& command, Args args) {
-  // Who paused everything must be able to end it.
-  if (command.name == "client|unpause") return false;
-  if (!instance_.pause().Holds(MayWrite(session, command), clock_.Now())) return false;
-  session.connection().Pause(net::PauseReason::kBlocked);
-  held_.push_back({session.id(), OwnedArgs(args)});
-  ++instance_.held();
-  if (held_.size() == 1) ArmHeldTimer();
-  return true;
-}
-
-void Dispatcher::ArmHeldTimer() {
-  const int64_t left_us = std::max<int64_t>(instance_.pause().until().us - clock_.Now().us, 0);
-  held_timer_ = loop_.After(std::chrono::microseconds(left_us), [this] { RunHeld(); });
-}
-
-void Dispatcher::RunHeld() {
-  held_timer_.Cancel();
-  std::vector<net::RespConnection*> served;
-  for (const Held& held : std::exchange(held_, {})) {
-    --instance_.held();
-    net::RespConnection* connection = instance_.server()->Find(loop_, held.connection_id);
-    if (connection == nullptr) continue;
-    // Resumed first, so that the request may pause its connection again.
-    connection->Resume();
-    Execute(*connection, held.args.view());
-    served.push_back(connection);
-  }
-  if (!held_.empty()) ArmHeldTimer();
-  TurnEnd(served);
 }
 
 }  // namespace cairn::doors

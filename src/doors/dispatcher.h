@@ -66,8 +66,10 @@ class Dispatcher final : public net::RespHandler {
   // handlers do, so that the two doors need not wait for each other's scopes.
   Result<store::Dependency> RunInTurn(const store::Scopes& scopes, store::Access access,
                                       store::Body body) {
-    group_used_ = true;
-    return group_->Run(scopes, access, body);
+    const size_t woken = group_->woken().size();
+    Result<store::Dependency> needs = RunBody(scopes, access, body);
+    ServeWaiters(woken);
+    return needs;
   }
   // Commits what has run in the turn so far, unless that is done already, and returns the commit.
   Result<store::Commit> CommitTurn() { return FinishGroup(); }
@@ -86,6 +88,9 @@ class Dispatcher final : public net::RespHandler {
   // It has its reply, appended by the caller, and need not wait any more.
   void Unpark(Session& session);
   void Unblock(uint64_t connection_id, UnblockWith with);
+  // Runs the work of a blocked connection of `owner` in this loop's group. If there is something
+  // for it, `owner` hears of it when the group has committed.
+  Waiters::Found LookNow(Dispatcher& owner, uint64_t connection_id, std::unique_ptr<Work> work);
 
   // What the connection listens to; made when it is first asked for.
   Subscriptions& SubscriptionsOf(Session& session);
@@ -109,6 +114,14 @@ class Dispatcher final : public net::RespHandler {
     OwnedArgs args;
   };
 
+  // A blocked request that has found something in this group.
+  struct Served {
+    Dispatcher* owner;
+    uint64_t connection_id;
+    std::shared_ptr<Work> work;
+    store::Commit needs;  // and the group's
+  };
+
   static Session& SessionOf(net::RespConnection& connection) {
     return static_cast<Session&>(connection.session());
   }
@@ -116,11 +129,23 @@ class Dispatcher final : public net::RespHandler {
   // The checks, in Redis's order. Returns the command, or null when it has replied.
   const Command* Admit(Session& session, Args args);
   void Reject(Session& session, const Command* command, std::string_view error);
+  // Whether CLIENT PAUSE WRITE holds it back.
+  bool MayWrite(const Command& command, Args args);
+  bool MayWrite(const Session& session, const Command& command, Args args);
   bool HoldIfPaused(Session& session, const Command& command, Args args);
   void Queue(Session& session, const Command& command, Args args);
 
   void Run(Session& session, const Command& command, Args args);
   void RunInGroup(Session& session, const Command& command, Args args);
+  Result<store::Dependency> RunBody(const store::Scopes& scopes, store::Access access,
+                                    store::Body body) {
+    group_used_ = true;
+    return group_->Run(scopes, access, body);
+  }
+  // Serves who waits for what bodies of the group have woken, but for the first `from` topics.
+  void ServeWaiters(size_t from);
+  void TellServed();
+  void FinishServed(uint64_t connection_id, Work& work, const Result<store::Commit>& commit);
   void RunBlocking(Session& session, const Command& command, Args args);
   void LookAgain(uint64_t connection_id, uint64_t place, store::Topic topic);
   void EndWait(Session& session, UnblockWith with);
@@ -180,6 +205,7 @@ class Dispatcher final : public net::RespHandler {
   const std::shared_ptr<std::atomic<uint64_t>> on_pool_;
   // Of clients that were served in this turn: the next in line is asked when it has committed.
   std::vector<std::unique_ptr<Waiters::Place>> left_places_;
+  std::vector<Served> served_;  // in the group
   std::vector<Held> held_;
   net::Timer held_timer_;
 

@@ -36,7 +36,7 @@ Refusal NestedCalls::Check(const CommandTable::Lookup& found, Args args) {
   if (command->Has(kNoScript) && denied) return Refusal::kNotAllowed;
   if (!command->run && !IsAnsweredHere(*command)) return Refusal::kNotAllowed;
   if (const Refusal refusal = CheckAcl(*command, args); refusal != Refusal::kNone) return refusal;
-  if (options_.read_only && command->Has(kWrite)) return Refusal::kReadOnly;
+  if (options_.read_only && ChangesOrTells(*command)) return Refusal::kReadOnly;
   return Refusal::kNone;
 }
 

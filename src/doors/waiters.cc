@@ -23,10 +23,11 @@ Waiters::Line& Waiters::LineOf(store::Topic topic) {
 }
 
 std::unique_ptr<Waiters::Place> Waiters::Join(std::span<const store::Topic> topics, Kind kind,
-                                              Ask ask, std::optional<store::Topic> everyone) {
+                                              Ask ask, Look look,
+                                              std::optional<store::Topic> everyone) {
   const std::lock_guard lock(mutex_);
   const uint64_t id = next_place_++;
-  Waiter waiter{{topics.begin(), topics.end()}, kind, std::move(ask)};
+  Waiter waiter{{topics.begin(), topics.end()}, kind, std::move(ask), std::move(look)};
   for (const store::Topic topic : topics) LineOf(topic).places.insert(id);
   if (everyone) {
     Line& line = LineOf(*everyone);
@@ -35,17 +36,23 @@ std::unique_ptr<Waiters::Place> Waiters::Join(std::span<const store::Topic> topi
     waiter.topics.push_back(*everyone);
   }
   waiters_.emplace(id, std::move(waiter));
+  size_ = waiters_.size();
   // What was stored between the waiter's own look and now has woken nobody.
   for (const store::Topic topic : topics) Woken(topic);
   return std::make_unique<Place>(*this, id);
 }
 
-void Waiters::Leave(uint64_t place) {
+bool Waiters::Withdraw(uint64_t place) {
   const std::lock_guard lock(mutex_);
+  return Remove(place);
+}
+
+bool Waiters::Remove(uint64_t place) {
   const auto waiter = waiters_.find(place);
-  if (waiter == waiters_.end()) return;
+  if (waiter == waiters_.end()) return false;
   const std::vector<store::Topic> topics = std::move(waiter->second.topics);
   waiters_.erase(waiter);
+  size_ = waiters_.size();
   for (const store::Topic topic : topics) {
     const auto line = lines_.find(topic.id);
     if (line == lines_.end()) continue;
@@ -56,6 +63,46 @@ void Waiters::Leave(uint64_t place) {
       AskNext(topic, line->second);
     }
   }
+  return true;
+}
+
+void Waiters::ServeNow(store::Topic topic, Dispatcher& by) {
+  // Held while they look, which never waits: who ends a wait meanwhile learns whether it was
+  // served.
+  const std::lock_guard lock(mutex_);
+  std::set<std::string_view> done;
+  uint64_t asked = 0;
+  for (;;) {
+    const auto line = lines_.find(topic.id);
+    // A pass that is under way goes on when the commit wakes the topic.
+    if (line == lines_.end() || line->second.passing) return;
+    const auto next =
+        std::find_if(line->second.places.upper_bound(asked), line->second.places.end(),
+                     [&](uint64_t place) { return !done.contains(waiters_.at(place).kind.name); });
+    if (next == line->second.places.end()) return;
+    asked = *next;
+    const Waiter& waiter = waiters_.at(asked);
+    if (IsAsked(asked, waiter)) return;
+    const Kind kind = waiter.kind;
+    switch (waiter.look(by)) {
+      case Found::kSomething:
+        Remove(asked);
+        break;
+      case Found::kNothing:
+        if (kind.takes && !line->second.asks_all) done.insert(kind.name);
+        break;
+      case Found::kUnknown:
+        return;
+    }
+  }
+}
+
+// Whether it looks because of a pass over one of its lines.
+bool Waiters::IsAsked(uint64_t place, const Waiter& waiter) const {
+  return std::ranges::any_of(waiter.topics, [&](store::Topic topic) {
+    const auto line = lines_.find(topic.id);
+    return line != lines_.end() && line->second.passing && line->second.asked == place;
+  });
 }
 
 void Waiters::FoundNothing(uint64_t place, store::Topic topic) {

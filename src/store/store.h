@@ -55,6 +55,10 @@ class Group {
   // all at once instead of one after the other. Changes nothing.
   virtual void Expect(std::span<const Key> /*keys*/) {}
 
+  // The topics that bodies have woken since the last commit, in the order of the calls; who waits
+  // for them hears of it after the next one. Valid until the next Run or Finish.
+  virtual std::span<const Topic> woken() const { return {}; }
+
   // Commits what ran since the last call. With nothing written it returns the newest commit those
   // bodies could see. An error means that the store has stopped writing and that none of the bodies
   // may be acknowledged.

@@ -12,6 +12,7 @@ class GatedGroup final : public store::Group {
                                 store::Body body) override {
     return inner_->Run(scopes, access, body);
   }
+  std::span<const store::Topic> woken() const override { return inner_->woken(); }
   Result<store::Commit> Finish() override {
     const std::lock_guard lock(store_.mutex_);
     if (store_.commits_fail_) return *store_.failure_;

@@ -84,6 +84,13 @@ struct Engine {
     return columns[static_cast<size_t>(space)];
   }
 
+  // Between the begin of a write that holds a range deletion and the write itself.
+  void NoteRangeDeletion(Space space) {
+    range_deletions[static_cast<size_t>(space)].fetch_add(1);
+    range_deletion_news.fetch_add(1);
+    range_deletion_news.notify_all();
+  }
+
   const Clock& clock;
   Log log;
   std::unique_ptr<::rocksdb::DB> db;
@@ -101,10 +108,12 @@ struct Engine {
   std::atomic<uint64_t> visible_commit{0};
   std::atomic<uint64_t> durable_commit{0};
 
-  // Whether a space may hold range deletions. RocksDB 7.8 iterators over them can silently skip
-  // rows when a block cannot be read, as happens to every read that must not go to the disk; so
-  // such a space is scanned only by threads that may wait.
-  std::array<std::atomic<bool>, kAllSpaces.size()> has_range_deletions{};
+  // How many range deletions a space may hold; 0 is certain. RocksDB 7.8 iterators over them can
+  // silently skip rows when a block cannot be read, as happens to every read that must not go to
+  // the disk; so such a space is scanned only by threads that may wait, and RangeDeletions cleans
+  // it. The news grow with each one, in any space.
+  std::array<std::atomic<uint64_t>, kAllSpaces.size()> range_deletions{};
+  std::atomic<uint64_t> range_deletion_news{0};
 
   std::atomic<uint64_t> commits{0};
   std::atomic<uint64_t> engine_writes{0};

@@ -43,6 +43,8 @@ struct Options {
   MemoryBudget memory = MemoryBudget::FromTotal(MemoryBudget::DefaultTotal());
   // Zero-filled log files make an fsync cheaper; see log_pool.h. Used with Durability::kSync only.
   bool log_pool = true;
+  // How long no range was deleted before what the last ones left behind is cleaned away.
+  std::chrono::milliseconds range_deletion_rest{1000};
   // Replaces the operating system's files, in tests. Null: the real ones.
   std::shared_ptr<::rocksdb::FileSystem> file_system;
 };

@@ -20,6 +20,7 @@ class RocksGroup final : public Group {
 
   Result<Dependency> Run(const Scopes& scopes, Access access, Body body) override;
   void Expect(std::span<const Key> keys) override;
+  std::span<const Topic> woken() const override { return writes_.wakes(); }
   Result<Commit> Finish() override;
 
  private:

@@ -101,7 +101,8 @@ RocksStore::RocksStore(const Options& options, const Clock& clock, const Log& lo
     : version_(options.version),
       engine_(clock, log, options.memory.value_cache_bytes),
       syncer_(engine_, options.durability, options.sync_interval),
-      sequencer_(engine_, [this](Commit commit) { syncer_.Written(commit); }) {}
+      sequencer_(engine_, [this](Commit commit) { syncer_.Written(commit); }),
+      range_deletions_(engine_, options.range_deletion_rest) {}
 
 Result<std::unique_ptr<RocksStore>> RocksStore::Open(const Options& options, const Clock& clock,
                                                      const Log& log) {
@@ -112,6 +113,7 @@ Result<std::unique_ptr<RocksStore>> RocksStore::Open(const Options& options, con
   CAIRN_RETURN_IF_ERROR(store->OpenDatabase(options));
   CAIRN_RETURN_IF_ERROR(store->LoadNumbers());
   store->syncer_.Start();
+  store->range_deletions_.Start();
   return store;
 }
 
@@ -150,21 +152,7 @@ Result<void> RocksStore::OpenDatabase(const Options& options) {
     engine_.columns[static_cast<size_t>(space)] = handles[static_cast<size_t>(space) + 1];
   }
   engine_.visible_commit = db->GetLatestSequenceNumber();
-  return FindRangeDeletions();
-}
-
-Result<void> RocksStore::FindRangeDeletions() {
-  for (const Space space : kAllSpaces) {
-    ::rocksdb::TablePropertiesCollection tables;
-    const auto status = engine_.db->GetPropertiesOfAllTables(engine_.column(space), &tables);
-    if (!status.ok()) return ToError(status, "read table properties");
-    for (const auto& [name, properties] : tables) {
-      if (properties->num_range_deletions > 0) {
-        engine_.has_range_deletions[static_cast<size_t>(space)] = true;
-      }
-    }
-  }
-  return {};
+  return range_deletions_.Find();
 }
 
 Result<void> RocksStore::LoadNumbers() {
@@ -179,6 +167,7 @@ Result<void> RocksStore::LoadNumbers() {
 }
 
 RocksStore::~RocksStore() {
+  range_deletions_.Stop();
   syncer_.Stop();
   if (engine_.db == nullptr) return;
   for (::rocksdb::ColumnFamilyHandle* column : engine_.columns) {

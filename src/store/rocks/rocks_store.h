@@ -6,6 +6,7 @@
 #include "store/rocks/directory.h"
 #include "store/rocks/engine.h"
 #include "store/rocks/open.h"
+#include "store/rocks/range_deletions.h"
 #include "store/rocks/sequencer.h"
 #include "store/rocks/syncer.h"
 #include "store/store.h"
@@ -40,7 +41,6 @@ class RocksStore final : public Store {
   RocksStore(const Options& options, const Clock& clock, const Log& log);
 
   Result<void> OpenDatabase(const Options& options);
-  Result<void> FindRangeDeletions();
   Result<void> LoadNumbers();
 
   const std::string version_;
@@ -51,6 +51,7 @@ class RocksStore final : public Store {
   Engine engine_;
   Syncer syncer_;
   Sequencer sequencer_;
+  RangeDeletions range_deletions_;
 };
 
 }  // namespace cairn::store::rocks

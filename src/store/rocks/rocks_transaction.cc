@@ -140,7 +140,7 @@ Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& optio
                                     RowVisitor visit) {
   if (range.empty() || options.limit == 0) return {};
   if (waiting_ == Waiting::kNotAllowed &&
-      engine_.has_range_deletions[static_cast<size_t>(range.space)].load()) {
+      engine_.range_deletions[static_cast<size_t>(range.space)].load() != 0) {
     return Failed({ErrorCode::kWouldBlock, "a space with range deletions is scanned elsewhere"});
   }
   ::rocksdb::ReadOptions read = read_options();

@@ -68,6 +68,9 @@ Result<Commit> Sequencer::WriteAll(std::span<Entry* const> entries) {
   }
 
   engine_.writes_begun.fetch_add(1);
+  for (const Entry* entry : entries) {
+    for (const Range& range : entry->writes->ranges()) engine_.NoteRangeDeletion(range.space);
+  }
   const ::rocksdb::Status status = engine_.db->Write(::rocksdb::WriteOptions(), &batch_);
   if (status.ok()) {
     UpdateCache(entries);
@@ -100,7 +103,6 @@ Result<void> Sequencer::BuildBatch(std::span<Entry* const> entries) {
     for (const Range& range : writes.ranges()) {
       // RocksDB wants an end; a key that no layer can reach stands for "none".
       static const Bytes kPastAll(64, '\xff');
-      engine_.has_range_deletions[static_cast<size_t>(range.space)] = true;
       batch_.DeleteRange(engine_.column(range.space), ToSlice(range.begin),
                          ToSlice(range.end ? *range.end : kPastAll));
     }

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "doors/command.h"
+#include "doors/instance.h"
+#include "doors/work.h"
+
+namespace cairn::doors {
+
+// One command with a `run` handler, with copies of what it needs: it may run after its request is
+// gone, on any thread.
+class CommandWork final : public Work {
+ public:
+  CommandWork(const Command& command, Args args, Caller caller, Instance& instance);
+
+  Result<void> Run(store::Transaction& transaction) override;
+  // Not if it has found nothing and wants to wait.
+  bool Replies() const override { return !blocking_; }
+  void Finish(Dispatcher& dispatcher, Session& session) override;
+
+ private:
+  const Command& command_;
+  const OwnedArgs args_;
+  const Caller caller_;
+  Instance& instance_;
+  std::string reply_;
+  bool failed_ = false;
+  KeyLookups lookups_;
+  std::optional<Blocking> blocking_;
+  uint64_t ns_ = 0;
+};
+
+}  // namespace cairn::doors

@@ -1,0 +1,235 @@
+// Requests that have to wait: for something to be stored, or for the end of a CLIENT PAUSE.
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doors/command_work.h"
+#include "doors/dispatcher.h"
+
+namespace cairn::doors {
+namespace {
+
+// What a blocking command waits for, as far as its arguments tell: the keys it reads or takes from,
+// which are its first. (BLMOVE's second only receives.)
+std::vector<store::Topic> KeyTopics(const Command& command, Args args, uint8_t db) {
+  std::vector<store::Topic> topics;
+  const auto add = [&](size_t index) { topics.push_back(KeyTopic(db, args[index])); };
+  if (command.keys.empty() || command.find_keys) {
+    std::ranges::for_each(FindKeys(command, args), add);
+  } else {
+    Command first;
+    first.keys = {command.keys.front()};
+    std::ranges::for_each(FindKeys(first, args), add);
+  }
+  return topics;
+}
+
+}  // namespace
+
+// --- Waiting for something to be stored ---------------------------------------------------------
+
+void Dispatcher::RunBlocking(Session& session, const Command& command, Args args) {
+  Caller caller = session.caller();
+  caller.may_block = true;
+  caller.must_wait = instance_.waiters().AnyoneWaits(KeyTopics(command, args, caller.db));
+  RunWork(session, std::make_unique<CommandWork>(command, args, caller, instance_));
+}
+
+void Dispatcher::Park(Session& session, const Command& command, Args args,
+                      std::string timeout_reply, const Blocking& blocking) {
+  const uint64_t connection_id = session.id();
+  if (session.blocked) {
+    BlockedRequest& blocked = *session.blocked;
+    session.connection().Pause(net::PauseReason::kBlocked);
+    blocked.looking = false;
+    if (blocked.ended) return EndWait(session, *blocked.ended);
+    const uint64_t place = blocked.place->id();
+    for (const store::Topic topic : std::exchange(blocked.asked, {})) {
+      instance_.waiters().FoundNothing(place, topic);
+    }
+    return;
+  }
+  session.connection().Pause(net::PauseReason::kBlocked);
+  std::vector<std::string_view> rewritten(blocking.args.begin(), blocking.args.end());
+  session.blocked.emplace(BlockedRequest{
+      .command = &command,
+      .args = std::make_shared<const OwnedArgs>(rewritten.empty() ? args : rewritten),
+      .timeout_reply = std::move(timeout_reply)});
+  session.is_blocked = true;
+  const std::vector<store::Topic> topics =
+      blocking.topics.empty() ? KeyTopics(command, args, session.db) : blocking.topics;
+  const auto ask = [this, connection_id](uint64_t place, store::Topic topic) {
+    Post([=](Dispatcher& self) { self.LookAgain(connection_id, place, topic); });
+  };
+  Caller caller = session.caller();
+  caller.may_block = true;
+  caller.woken = true;
+  const auto look = [this, connection_id, &command, args = session.blocked->args,
+                     caller](Dispatcher& by) {
+    return by.LookNow(*this, connection_id,
+                      std::make_unique<CommandWork>(command, args->view(), caller, instance_));
+  };
+  // Streams can be read by many at once.
+  const Waiters::Kind kind{.name = command.group, .takes = command.group != "stream"};
+  BlockedRequest& blocked = *session.blocked;
+  blocked.place = instance_.waiters().Join(
+      topics, kind, ask, look,
+      blocking.when_cleared ? std::optional(ClearedTopic(session.db)) : std::nullopt);
+  if (blocking.timeout_ms) {
+    blocked.timer = loop_.After(std::chrono::milliseconds(*blocking.timeout_ms),
+                                [=, this] { Unblock(connection_id, UnblockWith::kTimeout); });
+  }
+}
+
+void Dispatcher::Unpark(Session& session) {
+  left_places_.push_back(std::move(session.blocked->place));
+  session.blocked.reset();
+  session.is_blocked = false;
+  session.connection().Resume();
+}
+
+void Dispatcher::LookAgain(uint64_t connection_id, uint64_t place, store::Topic topic) {
+  net::RespConnection* connection = instance_.server()->Find(loop_, connection_id);
+  if (connection == nullptr) return;
+  Session& session = SessionOf(*connection);
+  if (!session.blocked || session.blocked->place->id() != place) return;
+  BlockedRequest& blocked = *session.blocked;
+  blocked.asked.push_back(topic);
+  if (std::exchange(blocked.looking, true)) return;
+  Caller caller = session.caller();
+  caller.may_block = true;
+  caller.woken = true;
+  RunWork(session,
+          std::make_unique<CommandWork>(*blocked.command, blocked.args->view(), caller, instance_));
+  TurnEnd({&connection, 1});
+}
+
+void Dispatcher::ServeWaiters(size_t from) {
+  // Who is served may wake others in turn. When the group had to commit early, there are fewer
+  // topics than before: the commit has announced them.
+  for (size_t i = from; i < group_->woken().size() && instance_.waiters().anyone(); ++i) {
+    instance_.waiters().ServeNow(group_->woken()[i], *this);
+  }
+}
+
+Waiters::Found Dispatcher::LookNow(Dispatcher& owner, uint64_t connection_id,
+                                   std::unique_ptr<Work> work) {
+  const Result<store::Dependency> needs =
+      RunBody(work->scopes, work->access,
+              [&](store::Transaction& transaction) { return work->Run(transaction); });
+  if (!needs.ok()) return Waiters::Found::kUnknown;
+  if (!work->Replies()) return Waiters::Found::kNothing;
+  served_.push_back({&owner, connection_id, std::move(work), needs->commit});
+  return Waiters::Found::kSomething;
+}
+
+void Dispatcher::TellServed() {
+  for (Served& served : std::exchange(served_, {})) {
+    Result<store::Commit> commit = newest_group_;
+    if (commit.ok()) commit = std::max(*commit, served.needs);
+    served.owner->Post([id = served.connection_id, work = std::move(served.work),
+                        commit](Dispatcher& self) { self.FinishServed(id, *work, commit); });
+  }
+}
+
+void Dispatcher::FinishServed(uint64_t connection_id, Work& work,
+                              const Result<store::Commit>& commit) {
+  net::RespConnection* connection = instance_.server()->Find(loop_, connection_id);
+  if (connection == nullptr) return;
+  Session& session = SessionOf(*connection);
+  const size_t start = connection->out().size();
+  if (commit.ok()) {
+    work.Finish(*this, session);
+    Replied(session, start, {.commit = *commit});
+  } else {
+    Unpark(session);
+    FailWith(session, start, commit.error());
+  }
+  TurnEnd({&connection, 1});
+}
+
+void Dispatcher::Unblock(uint64_t connection_id, UnblockWith with) {
+  net::RespConnection* connection = instance_.server()->Find(loop_, connection_id);
+  if (connection == nullptr) return;
+  Session& session = SessionOf(*connection);
+  if (!session.blocked) return;
+  if (session.blocked->looking) {
+    session.blocked->ended = with;  // if it finds nothing
+    return;
+  }
+  // Served already: its reply is on the way.
+  if (!instance_.waiters().Withdraw(session.blocked->place->id())) return;
+  EndWait(session, with);
+  TurnEnd({&connection, 1});
+}
+
+void Dispatcher::EndWait(Session& session, UnblockWith with) {
+  std::string& out = session.connection().out();
+  const size_t start = out.size();
+  if (with == UnblockWith::kTimeout) {
+    out += session.blocked->timeout_reply;
+  } else {
+    net::RespWriter(out, session.protocol).Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+  }
+  Unpark(session);
+  Replied(session, start, {});
+}
+
+// --- CLIENT PAUSE -------------------------------------------------------------------------------
+
+bool Dispatcher::MayWrite(const Command& command, Args args) {
+  if (!command.never_writes || !ChangesOrTells(command)) return ChangesOrTells(command);
+  bool never = false;
+  const auto ask = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(never, command.never_writes(transaction, args));
+    return {};
+  };
+  // Who cannot be asked without waiting is held back.
+  return !RunBody({}, store::Access::kRead, ask).ok() || !never;
+}
+
+bool Dispatcher::MayWrite(const Session& session, const Command& command, Args args) {
+  if (command.name != "exec") return MayWrite(command, args);
+  return std::ranges::any_of(session.multi.queue, [this](const QueuedCommand& queued) {
+    return MayWrite(*queued.command, queued.args.view());
+  });
+}
+
+bool Dispatcher::HoldIfPaused(Session& session, const Command& command, Args args) {
+  // Who paused everything must be able to end it.
+  if (command.name == "client|unpause") return false;
+  if (!instance_.pause().Holds(MayWrite(session, command, args), clock_.Now())) return false;
+  session.connection().Pause(net::PauseReason::kBlocked);
+  held_.push_back({session.id(), OwnedArgs(args)});
+  ++instance_.held();
+  if (held_.size() == 1) ArmHeldTimer();
+  return true;
+}
+
+void Dispatcher::ArmHeldTimer() {
+  const int64_t left_us = std::max<int64_t>(instance_.pause().until().us - clock_.Now().us, 0);
+  held_timer_ = loop_.After(std::chrono::microseconds(left_us), [this] { RunHeld(); });
+}
+
+void Dispatcher::RunHeld() {
+  held_timer_.Cancel();
+  std::vector<net::RespConnection*> served;
+  for (const Held& held : std::exchange(held_, {})) {
+    --instance_.held();
+    net::RespConnection* connection = instance_.server()->Find(loop_, held.connection_id);
+    if (connection == nullptr) continue;
+    // Resumed first, so that the request may pause its connection again.
+    connection->Resume();
+    Execute(*connection, held.args.view());
+    served.push_back(connection);
+  }
+  if (!held_.empty()) ArmHeldTimer();
+  TurnEnd(served);
+}
+
+}  // namespace cairn::doors
