@@ -159,7 +159,7 @@ def sizes(arguments, directory):
             rate = row(f"{seats:,} in {seats // 500:,} sections", [result], base)
             base = base or rate
         for rows, cols in ((100, 100), (250, 400), (1000, 1000)):
-            event = f"one{rows}"
+            event = f"one{rows}x"
             events = max(1, REQUESTS // (rows * cols))
             cairn.create(event, definition([("A", 1, rows, cols)]), events)
             result = load("resp", cairn.port, event=event, events=events, tag=event, sections="A-1",

@@ -3,18 +3,45 @@
 #include <fmt/format.h>
 
 namespace cairn::data {
+namespace {
+
+// Hashes and sets of an application are mostly small and read or written whole. The other types
+// have elements that are taken off one by one, or a header.
+bool PacksElements(ValueType type) { return type == ValueType::kHash || type == ValueType::kSet; }
+
+// Of a value that has none yet.
+Elements NewElements(store::Transaction& transaction, uint8_t db, ValueType type) {
+  if (PacksElements(type)) return {transaction, db, PackedRows()};
+  return {transaction, db, 0};
+}
+
+}  // namespace
+
+Result<Elements> ElementsOf(const Entry& entry) {
+  if (entry.generation() != 0 || !PacksElements(entry.type())) {
+    return Elements(entry.transaction(), entry.db(), entry.generation());
+  }
+  BytesReader reader(entry.payload());
+  reader.Big64();
+  std::optional<PackedRows> packed = PackedRows::Decode(reader.Rest());
+  if (!reader.ok() || !packed) {
+    return Error{ErrorCode::kCorruption,
+                 fmt::format("the members of {} cannot be read", Printable(entry.user_key()))};
+  }
+  return Elements(entry.transaction(), entry.db(), *std::move(packed));
+}
 
 Result<Collection> Collection::Load(store::Transaction& transaction, uint8_t db, BytesView key,
                                     ValueType type) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, db, key));
-  Elements elements(transaction, db, entry.generation());
-  Collection collection(std::move(entry), type, std::move(elements));
+  Collection collection(std::move(entry), type, NewElements(transaction, db, type));
   if (!collection.entry_.exists()) return collection;
   collection.wrong_type_ = !collection.entry_.Is(type);
   if (collection.wrong_type_) return collection;
+  CAIRN_ASSIGN_OR_RETURN(collection.elements_, ElementsOf(collection.entry_));
   BytesReader reader(collection.entry_.payload());
   collection.count_ = reader.Big64();
-  collection.header_ = reader.Rest();
+  if (collection.elements_.packed() == nullptr) collection.header_ = reader.Rest();
   collection.expire_ms_ = collection.entry_.expire_ms();
   if (!reader.ok()) {
     return Error{ErrorCode::kCorruption,
@@ -26,7 +53,7 @@ Result<Collection> Collection::Load(store::Transaction& transaction, uint8_t db,
 Result<Collection> Collection::Replace(store::Transaction& transaction, uint8_t db, BytesView key,
                                        ValueType type) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, db, key));
-  return Collection(std::move(entry), type, Elements(transaction, db, 0));
+  return Collection(std::move(entry), type, NewElements(transaction, db, type));
 }
 
 void Collection::Save(uint64_t count, BytesView header, Empty empty) {
@@ -36,11 +63,13 @@ void Collection::Save(uint64_t count, BytesView header, Empty empty) {
     if (entry_.exists()) entry_.Remove();
     return;
   }
-  elements_.Begin();
+  const PackedRows* packed = elements_.packed();
+  if (packed == nullptr) elements_.Begin();
+  const BytesView rest = packed != nullptr ? packed->bytes() : BytesView(header_);
   Bytes payload;
-  payload.reserve(8 + header_.size());
+  payload.reserve(8 + rest.size());
   AppendBig64(payload, count_);
-  payload += header_;
+  payload += rest;
   entry_.Put({.type = type_,
               .payload = payload,
               .expire_ms = expire_ms_,

@@ -13,10 +13,14 @@
 
 namespace cairn::data {
 
+// The elements of an entry that exists: in its record, or under its generation.
+Result<Elements> ElementsOf(const Entry& entry);
+
 // A key whose value consists of elements, as a transaction found it: what hashes, sets, sorted
 // sets, lists and streams have in common. Its record's payload is
 //
 //   count:8 header…        the number of members, and what else the type wants to know at once
+//   count:8 rows…          of a hash or a set without a generation: all of it (packed_rows.h)
 //
 //   CAIRN_ASSIGN_OR_RETURN(Collection hash, Collection::Load(context, key, ValueType::kHash));
 //   if (hash.wrong_type()) return context.Fail(kWrongType);

@@ -1,5 +1,6 @@
 #include "data/elements.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,11 @@ Elements::Elements(store::Transaction& transaction, uint8_t db, uint64_t generat
       generation_(generation),
       key_(EncodeElementPrefix(db, generation)) {}
 
+Elements::Elements(store::Transaction& transaction, uint8_t db, PackedRows packed)
+    : Elements(transaction, db, 0) {
+  packed_ = std::move(packed);
+}
+
 store::Key Elements::KeyOf(BytesView suffix) {
   key_.resize(kElementPrefixBytes);
   key_ += suffix;
@@ -17,6 +23,7 @@ store::Key Elements::KeyOf(BytesView suffix) {
 }
 
 Result<std::optional<Bytes>> Elements::Get(BytesView suffix) {
+  if (packed_) return std::optional<Bytes>(packed_->Get(suffix));
   if (generation_ == 0) return std::optional<Bytes>();
   return transaction_->Get(KeyOf(suffix));
 }
@@ -25,20 +32,32 @@ void Elements::Begin() {
   if (generation_ != 0) return;
   generation_ = transaction_->NewStamp();
   key_ = EncodeElementPrefix(static_cast<uint8_t>(key_[1]), generation_);
+  if (!packed_) return;
+  const PackedRows rows = *std::exchange(packed_, std::nullopt);
+  rows.ForEach([this](BytesView suffix, BytesView value) {
+    transaction_->Put(KeyOf(suffix), value);
+    return true;
+  });
 }
 
 void Elements::Put(BytesView suffix, BytesView value) {
+  if (packed_ && packed_->Put(suffix, value)) return;
   Begin();
   transaction_->Put(KeyOf(suffix), value);
 }
 
 void Elements::Delete(BytesView suffix) {
+  if (packed_) return packed_->Erase(suffix);
   if (generation_ == 0) return;
   transaction_->Delete(KeyOf(suffix));
 }
 
 Result<void> Elements::Scan(const SuffixRange& range, const store::ScanOptions& options,
                             ElementVisitor visit) {
+  if (packed_) {
+    ScanPacked(range, options, visit);
+    return {};
+  }
   if (generation_ == 0) return {};
   const Bytes prefix = key_.substr(0, kElementPrefixBytes);
   store::Range rows{store::Space::kData, prefix + range.begin,
@@ -46,6 +65,22 @@ Result<void> Elements::Scan(const SuffixRange& range, const store::ScanOptions& 
   return transaction_->Scan(rows, options, [&](BytesView key, BytesView value) {
     return visit(key.substr(kElementPrefixBytes), value);
   });
+}
+
+void Elements::ScanPacked(const SuffixRange& range, const store::ScanOptions& options,
+                          ElementVisitor visit) const {
+  const PackedRows copy = *packed_;  // the visitor may change them
+  std::vector<std::pair<BytesView, BytesView>> rows;
+  copy.ForEach([&](BytesView suffix, BytesView value) {
+    if (range.end && suffix >= *range.end) return false;
+    if (suffix >= range.begin) rows.emplace_back(suffix, value);
+    return true;
+  });
+  if (options.reverse) std::ranges::reverse(rows);
+  if (rows.size() > options.limit) rows.resize(options.limit);
+  for (const auto& [suffix, value] : rows) {
+    if (!visit(suffix, value)) return;
+  }
 }
 
 Result<void> Elements::CopyTo(Elements& target) {

@@ -7,6 +7,7 @@
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "data/keys.h"
+#include "data/packed_rows.h"
 #include "store/transaction.h"
 
 namespace cairn::data {
@@ -26,14 +27,24 @@ using ElementVisitor = FunctionRef<bool(BytesView suffix, BytesView value)>;
 
 // The elements of one value (keys.h), ordered by their suffixes, as a transaction sees them. What a
 // suffix means is the type's own affair. Lives inside the transaction's body.
+//
+// They are rows, each written as it is put; or, for a type that wants it so and as long as they are
+// few and short, they are packed into the value's record, which the type writes (collection.h).
+// Packed ones become rows with the Put that makes them too large, and stay rows.
 class Elements {
  public:
   // A generation of 0 stands for a value that has no elements yet: nothing is found, and the first
   // Put gives it one.
   Elements(store::Transaction& transaction, uint8_t db, uint64_t generation);
 
+  // Packed ones, as found in the record.
+  Elements(store::Transaction& transaction, uint8_t db, PackedRows packed);
+
+  // Null for rows.
+  const PackedRows* packed() const { return packed_ ? &*packed_ : nullptr; }
+  // 0 for packed ones, and for none.
   uint64_t generation() const { return generation_; }
-  // Gives it one if it has none.
+  // Makes them rows, under a generation.
   void Begin();
 
   Result<std::optional<Bytes>> Get(BytesView suffix);
@@ -49,10 +60,13 @@ class Elements {
 
  private:
   store::Key KeyOf(BytesView suffix);
+  void ScanPacked(const SuffixRange& range, const store::ScanOptions& options,
+                  ElementVisitor visit) const;
 
   store::Transaction* transaction_;
   uint64_t generation_;
   Bytes key_;  // the prefix, and behind it whatever was looked at last
+  std::optional<PackedRows> packed_;
 };
 
 }  // namespace cairn::data

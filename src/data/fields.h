@@ -12,7 +12,7 @@
 #include "doors/command.h"
 
 // Hashes and sets: named members without an order of their own. Each member is one element
-// (elements.h):
+// (elements.h), of a small value in its record (packed_rows.h):
 //
 //   suffix    hash:4 member…
 //   value     of a hash the field's value, of a set nothing

@@ -29,7 +29,11 @@ class FieldsModelTest : public ::testing::TestWithParam<uint64_t> {
  protected:
   std::string HashKey() { return "h" + std::to_string(random_.Below(3)); }
   std::string SetKey() { return "s" + std::to_string(random_.Below(4)); }
-  std::string Member() { return "m" + std::to_string(random_.Below(30)); }
+  // Some are long, so that values are now in one piece, now in rows.
+  std::string Member() {
+    const uint64_t number = random_.Below(30);
+    return "m" + std::to_string(number) + std::string(number % 5 == 0 ? 200 : 0, 'x');
+  }
 
   void Step() {
     switch (random_.Below(16)) {

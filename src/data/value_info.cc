@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/function_ref.h"
+#include "data/collection.h"
 #include "data/elements.h"
 #include "data/fields.h"
 #include "data/string_value.h"
@@ -18,10 +19,6 @@ constexpr size_t kMaxListpackMembers = 128;
 constexpr size_t kMaxListpackBytes = 64;
 constexpr size_t kMaxIntsetMembers = 512;
 
-Elements ElementsOf(const Entry& entry) {
-  return {entry.transaction(), entry.db(), entry.generation()};
-}
-
 // Every value with elements has it in front of its payload.
 uint64_t CountOf(const Entry& entry) { return BytesReader(entry.payload()).Big64(); }
 
@@ -29,7 +26,7 @@ uint64_t CountOf(const Entry& entry) { return BytesReader(entry.payload()).Big64
 Result<bool> All(const Entry& entry, const SuffixRange& range,
                  FunctionRef<bool(BytesView suffix, BytesView value)> holds) {
   bool all = true;
-  Elements elements = ElementsOf(entry);
+  CAIRN_ASSIGN_OR_RETURN(Elements elements, ElementsOf(entry));
   CAIRN_RETURN_IF_ERROR(elements.Scan(range, {}, [&](BytesView suffix, BytesView value) {
     all = holds(suffix, value);
     return all;
@@ -127,7 +124,7 @@ Result<size_t> StoredBytes(const Entry& entry, size_t samples) {
   const size_t limit = samples == 0 ? std::numeric_limits<size_t>::max() : samples;
   size_t seen = 0;
   size_t bytes = 0;
-  Elements elements = ElementsOf(entry);
+  CAIRN_ASSIGN_OR_RETURN(Elements elements, ElementsOf(entry));
   CAIRN_RETURN_IF_ERROR(
       elements.Scan(SuffixRange::All(), {.limit = limit}, [&](BytesView suffix, BytesView value) {
         ++seen;

@@ -13,6 +13,7 @@
 #include "data/commands.h"
 #include "data/entry.h"
 #include "data/keys.h"
+#include "data/packed_rows.h"
 #include "doors/limits.h"
 #include "store/timers.h"
 
@@ -116,6 +117,21 @@ void CheckCount(const Owner& owner, const Rows& rows, const std::string& where) 
   }
 }
 
+// A hash or a set in one piece has as many members as it says.
+void CheckPacked(const Record& record, BytesView key) {
+  BytesReader reader(record.payload);
+  const uint64_t count = reader.Big64();
+  const std::optional<PackedRows> packed = PackedRows::Decode(reader.Rest());
+  ASSERT_TRUE(reader.ok() && packed) << Printable(key);
+  uint64_t rows = 0;
+  packed->ForEach([&](BytesView, BytesView) {
+    ++rows;
+    return true;
+  });
+  EXPECT_EQ(rows, count) << Printable(key);
+  EXPECT_GT(count, 0U) << Printable(key);
+}
+
 // Every element belongs to a record, or is about to be reclaimed; and a record has as many members
 // as it says.
 void CheckElements(store::Snapshot& reader, const std::map<Generation, Owner>& owners,
@@ -186,6 +202,10 @@ void DataServer::CheckConsistency() {
           const std::optional<Record> record = DecodeRecord(value);
           EXPECT_TRUE(record.has_value()) << Printable(key);
           ++counted[db].keys;
+          if (record && record->generation == 0 &&
+              (record->type == ValueType::kHash || record->type == ValueType::kSet)) {
+            CheckPacked(*record, key);
+          }
           if (record && record->generation != 0) {
             const uint64_t count = BytesReader(record->payload).Big64();
             const bool alone =
