@@ -47,11 +47,17 @@ double TakeUnit(ArgParser& parser) {
   return unit.value_or(1);
 }
 
-// A sorted set may hold scores that are no cells.
-Place PlaceOf(double score) {
-  constexpr double kEnd = 0x1p54;
-  return geo::DecodePlace(score >= 0 && score < kEnd ? static_cast<uint64_t>(score) : 0);
+// What a cast to an unsigned integer makes of it on the machines Redis runs on.
+uint64_t CastToUnsigned(double number) {
+  constexpr uint64_t kTopBit = uint64_t{1} << 63;
+  const auto to_signed = [](double x) {
+    return x >= -0x1p63 && x < 0x1p63 ? static_cast<uint64_t>(static_cast<int64_t>(x)) : kTopBit;
+  };
+  return number < 0x1p63 ? to_signed(number) : to_signed(number - 0x1p63) ^ kTopBit;
 }
+
+// A sorted set may hold scores that are no cells.
+Place PlaceOf(double score) { return geo::DecodePlace(CastToUnsigned(score)); }
 
 void ReplyDistance(CommandContext& context, double distance) {
   context.reply.Bulk(fmt::format("{:.4f}", distance));

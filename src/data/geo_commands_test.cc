@@ -156,5 +156,14 @@ TEST_F(GeoCommandsTest, SearchesAreStored) {
   )");
 }
 
+TEST_F(GeoCommandsTest, ScoresThatAreNoCellsAreCastAsRedisDoes) {
+  server_.Play(R"(
+    ZADD z -20.5 a 1e20 b inf c -inf d -0.5 e 9.3e18 f
+    GEOPOS z a b c            => [["180", "85.0511287799999991"], ["-179.99999731779098511", "-85.05112751263942528"], ["-179.99999731779098511", "-85.05112751263942528"]]
+    GEOPOS z d e f            => [["180", "-85.05112751263942528"], ["-179.99999731779098511", "-85.05112751263942528"], ["180", "85.0511287799999991"]]
+    GEOHASH z a d e           => ["bp05b5048p0", "00bh0hbj200", "00bh0hbj200"]
+  )");
+}
+
 }  // namespace
 }  // namespace cairn::data
