@@ -230,8 +230,9 @@ std::vector<bool> AclSelector::AllowedBy(std::span<const CommandRule> rules,
 Result<void> AclSelector::ApplyKeys(std::string_view rule) {
   KeyPattern added{.pattern = "", .read = true, .write = true};
   if (rule.front() == '%') {
-    const size_t tilde = rule.find('~');
-    if (tilde == std::string_view::npos || tilde == 1) return SyntaxMistake();
+    // Without a pattern it names the empty key.
+    const size_t tilde = std::min(rule.find('~'), rule.size());
+    if (tilde == 1) return SyntaxMistake();
     added.read = added.write = false;
     for (const char c : rule.substr(1, tilde - 1)) {
       const int letter = std::toupper(static_cast<unsigned char>(c));
@@ -240,7 +241,7 @@ Result<void> AclSelector::ApplyKeys(std::string_view rule) {
     }
     rule.remove_prefix(tilde);
   }
-  added.pattern = rule.substr(1);
+  if (!rule.empty()) added.pattern = rule.substr(1);
   if (added.pattern == "*" && added.read && added.write) {
     all_keys_ = true;
     keys_.clear();

@@ -108,6 +108,8 @@ TEST_F(AclTest, RulesAreDescribedInTheirShortestForm) {
   EXPECT_EQ(Rules("bob"), "off resetchannels -@all");
   EXPECT_EQ(SetUser({"+@all", "-@all", "+@READ", "+GET", "%RW~a", "%R~b", "%W~b", "%R~c"}), "OK");
   EXPECT_EQ(Rules("bob"), "off ~a ~b %R~c resetchannels -@all +@read");
+  EXPECT_EQ(SetUser({"resetkeys", "%RW"}), "OK");
+  EXPECT_EQ(Rules("bob"), "off ~ resetchannels -@all +@read");
   EXPECT_EQ(SetUser({"allkeys", "~*", "allchannels", "&*", "allcommands", "-client", "+client|id",
                      "+get"}),
             "OK");

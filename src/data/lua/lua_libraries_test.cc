@@ -146,6 +146,7 @@ TEST_F(LuaLibrariesTest, BitsAndHashes) {
   Expect({
       {"bit.bor(1,2,4)", "7"},
       {"bit.tohex(255,-4)", "00FF"},
+      {"bit.tohex(65535,-2147483648)", "0000FFFF"},
       {"redis.sha1hex('')", "da39a3ee5e6b4b0d3255bfef95601890afd80709"},
       {"redis.REDIS_VERSION_NUM", "458767"},
       {"math.mod(7,4)", "3"},

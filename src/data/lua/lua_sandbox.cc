@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <ctime>
 #include <luajit-2.1/lua.hpp>
 #include <string>
@@ -289,6 +290,28 @@ void TrimMathLibrary(lua_State* lua) {
   lua_pop(lua, 1);
 }
 
+// As Redis has it where LuaJIT writes nothing: for the smallest number of digits, which has no
+// positive counterpart.
+int ToHex(lua_State* lua) {
+  constexpr lua_Number kSmallest = 2147483648.0;
+  if (lua_isnumber(lua, 2) != 0 && std::abs(lua_tonumber(lua, 2)) == kSmallest) {
+    lua_pushinteger(lua, -8);
+    lua_replace(lua, 2);
+  }
+  lua_pushvalue(lua, lua_upvalueindex(1));
+  lua_insert(lua, 1);
+  lua_call(lua, lua_gettop(lua) - 1, 1);
+  return 1;
+}
+
+void TrimBitLibrary(lua_State* lua) {
+  lua_getglobal(lua, "bit");
+  lua_getfield(lua, -1, "tohex");
+  lua_pushcclosure(lua, ToHex, 1);
+  lua_setfield(lua, -2, "tohex");
+  lua_pop(lua, 1);
+}
+
 // The methods of strings, seen by getmetatable("") as a protected table.
 void ProtectStringMethods(lua_State* lua) {
   lua_pushliteral(lua, "");
@@ -435,6 +458,7 @@ void OpenSandbox(lua_State* lua) {
   TrimTableLibrary(lua);
   TrimCoroutineLibrary(lua);
   TrimMathLibrary(lua);
+  TrimBitLibrary(lua);
   ProtectStringMethods(lua);
 
   lua_createtable(lua, 0, 64);
