@@ -133,7 +133,7 @@ Result<void> FunctionFlush(Functions& /*functions*/, CommandContext& context) {
   if (!parser.Finish()) {
     return context.Fail("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
   }
-  RemoveAllLibraries(context.transaction);
+  CAIRN_RETURN_IF_ERROR(RemoveAllLibraries(context.transaction));
   context.reply.Ok();
   return {};
 }
@@ -185,7 +185,9 @@ Result<void> FunctionRestore(Functions& functions, CommandContext& context) {
   const Result<Catalog> restored =
       CheckRestored(*sources, state->libraries(), policy, functions.log());
   if (!restored.ok()) return context.Fail(restored.error().message);
-  if (policy == RestorePolicy::kFlush) RemoveAllLibraries(context.transaction);
+  if (policy == RestorePolicy::kFlush) {
+    CAIRN_RETURN_IF_ERROR(RemoveAllLibraries(context.transaction));
+  }
   for (const Library& library : *restored) StoreLibrary(context.transaction, library);
   context.reply.Ok();
   return {};

@@ -148,9 +148,16 @@ void RemoveLibrary(store::Transaction& transaction, std::string_view name) {
   Changed(transaction);
 }
 
-void RemoveAllLibraries(store::Transaction& transaction) {
-  transaction.DeleteRange(AllLibraries());
+Result<void> RemoveAllLibraries(store::Transaction& transaction) {
+  // One by one: they are few, and a deleted range would keep scans off the loops for a while.
+  std::vector<Bytes> keys;
+  CAIRN_RETURN_IF_ERROR(transaction.Scan(AllLibraries(), {}, [&](BytesView key, BytesView) {
+    keys.emplace_back(key);
+    return true;
+  }));
+  for (const Bytes& key : keys) transaction.Delete({store::Space::kSystem, key});
   Changed(transaction);
+  return {};
 }
 
 Result<void> FunctionState::Refresh(store::Transaction& transaction, const Log& log) {

@@ -48,7 +48,7 @@ std::optional<std::string_view> DecodeLibraryKey(BytesView key);
 // Changes to what is stored. Whoever changes holds everything (doors::ScopeRule::kEverything).
 void StoreLibrary(store::Transaction& transaction, const Library& library);
 void RemoveLibrary(store::Transaction& transaction, std::string_view name);
-void RemoveAllLibraries(store::Transaction& transaction);
+Result<void> RemoveAllLibraries(store::Transaction& transaction);
 
 // An interpreter with the libraries as a transaction finds them. Used by one thread at a time.
 class FunctionState {

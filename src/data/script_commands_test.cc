@@ -195,7 +195,7 @@ TEST_F(ScriptCommandsTest, APauseOfWritesDoesNotHoldThoseThatSayTheyDoNotWrite) 
   CAIRN_TEST_ROCKS_ONLY("scripts that a loop can ask what they do");
   const std::string reads = "#!lua flags=no-writes\nreturn redis.call('get','k')";
   const std::string sha = Sha1Hex(reads);
-  server_.Play("SET k v");
+  server_.Play("SET k v\nFUNCTION FLUSH");
   EXPECT_EQ(server_.Run({"FUNCTION", "LOAD",
                          "#!lua name=lib\nredis.register_function{function_name='reads', "
                          "callback=function() return redis.call('get','k') end, "
