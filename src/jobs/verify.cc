@@ -385,11 +385,6 @@ class Verifier {
   void CheckGates() {
     for (const auto& [key, gate] : gates_) {
       const GateState stored = gate.stored.value_or(GateState());
-      const auto name = DecodeGateKey(key);
-      const bool opens = name && name->gate == Gate::kRate ? stored.due_ns != 0 : stored.used > 0;
-      if (stored.parked > 0 && !opens) {
-        Problem("jobs wait at the gate {}, which nothing keeps shut", Printable(key, 160));
-      }
       if (stored.used == gate.used && stored.parked == gate.parked) continue;
       Problem("the gate {} counts {} and {} parked, of {} and {}", Printable(key, 160), stored.used,
               stored.parked, gate.used, gate.parked);

@@ -17,8 +17,7 @@
 //   - unique locks and idempotency keys point to jobs that hold them;
 //   - a batch counts its members;
 //   - who waits for a job is a pending job that names it, and waits for no more than it names;
-//   - the slots of a concurrency key are held by as many jobs, and jobs wait at a gate only while
-//     something keeps it shut;
+//   - the slots of a concurrency key are held by as many jobs;
 //   - no pending job stands before its queue's cursor.
 namespace cairn::jobs {
 
