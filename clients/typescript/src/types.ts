@@ -32,8 +32,8 @@ export interface JobOptions {
   retryBackoff?: Backoff;
   retryBaseDelay?: Duration;
   retryMaxDelay?: Duration;
-  /** Spreads the retries of jobs that failed together. */
-  retryJitter?: boolean;
+  /** Up to so much less, at random: spreads the retries of jobs that failed together. */
+  retryJitterPercent?: number;
   scheduledAt?: Date | string;
   delay?: Duration;
   /** A job that has not begun by then is dead. */
@@ -180,9 +180,11 @@ export interface Batch {
   pending: number;
   succeeded: number;
   failed: number;
+  cancelled: number;
   sealed: boolean;
   callbackQueue?: string;
-  createdAt: string;
+  /** Nanoseconds since 1970. */
+  createdNs: number;
   [more: string]: unknown;
 }
 

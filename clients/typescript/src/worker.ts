@@ -296,7 +296,17 @@ export class Worker extends EventEmitter<WorkerEvents> {
       delete told.checkpoint;
     }
     if (beats.size === 0) return;
-    const answers = await this.#client.heartbeat(beats);
+    let answers;
+    try {
+      answers = await this.#client.heartbeat(beats);
+    } catch (error) {
+      // What was to be told is told with the next one, unless there is something newer by then.
+      for (const { job, told } of jobs) {
+        const { leaseToken: _, ...untold } = beats.get(job.jobId) ?? { leaseToken: '' };
+        Object.assign(told, { ...untold, ...told });
+      }
+      throw error;
+    }
     for (const running of jobs) {
       if (answers.get(running.job.jobId)?.status === 'cancel') this.#lose(running);
     }
