@@ -44,12 +44,15 @@ LineWait::~LineWait() { state_->place.reset(); }
 
 asio::awaitable<bool> LineWait::Turn(std::chrono::steady_clock::time_point deadline) {
   const std::shared_ptr<State> state = state_;
+  // A cancellation that came while something else was awaited is not told again.
+  const auto before = co_await asio::this_coro::cancellation_state;
+  if (before.cancelled() != asio::cancellation_type::none) co_return false;
   if (state->asked.empty()) {
     state->wake.expires_at(deadline);
     co_await state->wake.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-  const auto cancellation = co_await asio::this_coro::cancellation_state;
-  if (cancellation.cancelled() != asio::cancellation_type::none) co_return false;
+  const auto after = co_await asio::this_coro::cancellation_state;
+  if (after.cancelled() != asio::cancellation_type::none) co_return false;
   co_return !state->asked.empty();
 }
 

@@ -4,6 +4,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <optional>
 #include <utility>
@@ -221,6 +222,9 @@ RouteStore::Signal::Signal(RouteStore& routes, store::Topic topic)
 
 awaitable<bool> RouteStore::Signal::Wait(std::chrono::steady_clock::time_point deadline) {
   const std::shared_ptr<State> state = state_;
+  // A cancellation that came while something else was awaited is not told again.
+  const auto before = co_await asio::this_coro::cancellation_state;
+  if (before.cancelled() != asio::cancellation_type::none) co_return false;
   if (!state->woken) {
     state->wake.expires_at(deadline);
     co_await state->wake.async_wait(asio::as_tuple(asio::use_awaitable));

@@ -47,8 +47,7 @@ Result<EventFilter> FilterOf(const net::HttpRequest& request) {
   return filter;
 }
 
-// --- The stream
-// -----------------------------------------------------------------------------------
+// --- The stream ---------------------------------------------------------------------------------
 
 // Where a stream that was interrupted had come to; nullopt if it says nothing of use.
 std::optional<uint64_t> LastEventId(const net::HttpRequest& request) {
@@ -80,8 +79,8 @@ awaitable<Result<StreamStart>> FindStart(SharedParts parts, std::optional<uint64
     start.number = std::min(start.number, newest);
     return {};
   };
-  const Held none;
-  const Result<void> done = co_await Look(*parts, none, body);
+  const Held all = Held::Everything();
+  const Result<void> done = co_await Look(*parts, all, body);
   if (!done.ok()) co_return done.error();
   co_return start;
 }
@@ -94,9 +93,9 @@ awaitable<Result<uint64_t>> SendEvents(SharedParts parts, const EventFilter& fil
     CAIRN_ASSIGN_OR_RETURN(events, ReadEvents(transaction, number, kStreamBatch));
     return {};
   };
-  const Held none;
+  const Held all = Held::Everything();
   do {
-    const Result<void> done = co_await Look(*parts, none, read);
+    const Result<void> done = co_await Look(*parts, all, read);
     if (!done.ok()) co_return done.error();
     for (const Event& event : events) {
       number = event.number;
@@ -146,8 +145,7 @@ awaitable<Result<HttpReply>> GetEvents(SharedParts parts, const RouteCall& call)
   co_return HttpReply(std::move(stream));
 }
 
-// --- Pages
-// ----------------------------------------------------------------------------------------
+// --- Pages --------------------------------------------------------------------------------------
 
 awaitable<Result<HttpReply>> GetEventPage(SharedParts parts, const RouteCall& call) {
   const Result<int64_t> after = QueryNumber(call.request, "after_seq", 0, 0, INT64_MAX);
@@ -170,8 +168,8 @@ awaitable<Result<HttpReply>> GetEventPage(SharedParts parts, const RouteCall& ca
                     events.empty() ? static_cast<uint64_t>(*after) : events.back().number, removed);
     return {};
   };
-  const Held none;
-  const Result<void> done = co_await Look(*parts, none, body);
+  const Held all = Held::Everything();
+  const Result<void> done = co_await Look(*parts, all, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
   co_return HttpReply(Json(200, std::move(text)));
 }
@@ -183,8 +181,8 @@ awaitable<Result<HttpReply>> ShowThroughput(SharedParts parts,
     CAIRN_ASSIGN_OR_RETURN(text, throughput->CatchUp(transaction));
     return {};
   };
-  const store::Scopes none;
-  const Result<void> done = co_await parts->store.ReadOnPool(none, body);
+  const store::Scopes all = store::Scopes::Exclusive();
+  const Result<void> done = co_await parts->store.ReadOnPool(all, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
   co_return HttpReply(Json(200, std::move(text)));
 }

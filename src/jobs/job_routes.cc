@@ -22,8 +22,7 @@ constexpr size_t kMaxBulkGet = 1'000;
 constexpr int64_t kDefaultWaitSeconds = 30;
 constexpr int64_t kMaxWaitSeconds = 60;
 
-// --- Looking
-// --------------------------------------------------------------------------------------
+// --- Looking ------------------------------------------------------------------------------------
 
 Result<std::string> JobText(store::Reader& reader, const Job& job) {
   CAIRN_ASSIGN_OR_RETURN(const std::vector<JobError> errors, GetErrors(reader, job));
@@ -84,8 +83,7 @@ awaitable<Result<HttpReply>> PostBulkGet(SharedParts parts, const RouteCall& cal
   co_return HttpReply(Json(200, std::move(text)));
 }
 
-// --- Waiting
-// --------------------------------------------------------------------------------------
+// --- Waiting ------------------------------------------------------------------------------------
 
 awaitable<HttpResponse> AwaitEnd(SharedParts parts, std::string id,
                                  std::chrono::steady_clock::time_point deadline) {
@@ -109,8 +107,7 @@ awaitable<Result<HttpReply>> GetWait(SharedParts parts, const RouteCall& call) {
   co_return HttpReply(std::move(late));
 }
 
-// --- Changing
-// -------------------------------------------------------------------------------------
+// --- Changing -----------------------------------------------------------------------------------
 
 // Runs `change` on the job; its answer is {"status": what `change` returned}.
 using JobChange = std::function<Result<std::string_view>(Context&, const std::string& id)>;

@@ -35,7 +35,8 @@ void TakeHeaders(const net::HttpRequest& http, EnqueueRequest& request) {
   }
 }
 
-awaitable<Result<HttpReply>> EnqueueOne(SharedParts parts, EnqueueRequest request) {
+// `request` stays where it is until this has returned.
+awaitable<Result<HttpReply>> EnqueueOne(SharedParts parts, const EnqueueRequest& request) {
   Held held;
   AddEnqueueScopes(request, held);
   EnqueueResult result;
@@ -57,11 +58,10 @@ awaitable<Result<HttpReply>> PostEnqueue(SharedParts parts, const RouteCall& cal
     co_return IsJson(call.request.body) ? HttpReply(ErrorReply(request.error())) : NotJsonReply();
   }
   TakeHeaders(call.request, *request);
-  co_return co_await EnqueueOne(std::move(parts), *std::move(request));
+  co_return co_await EnqueueOne(std::move(parts), *request);
 }
 
-// --- Several at once
-// ------------------------------------------------------------------------------
+// --- Several at once ----------------------------------------------------------------------------
 
 // {"jobs":[…],"batch":{…},"idempotency_key":…}
 struct Several {
@@ -170,7 +170,7 @@ std::string BatchReply(const EnqueueBatchResult& result) {
   return text + "}";
 }
 
-awaitable<Result<HttpReply>> EnqueueSeveral(SharedParts parts, Several several) {
+awaitable<Result<HttpReply>> EnqueueSeveral(SharedParts parts, const Several& several) {
   const EnqueueBatchRequest& request = several.request;
   Held held;
   AddEnqueueScopes(request, held);
@@ -196,11 +196,10 @@ awaitable<Result<HttpReply>> PostEnqueueBatch(SharedParts parts, const RouteCall
   if (!several.ok()) {
     co_return IsJson(call.request.body) ? HttpReply(ErrorReply(several.error())) : NotJsonReply();
   }
-  co_return co_await EnqueueSeveral(std::move(parts), *std::move(several));
+  co_return co_await EnqueueSeveral(std::move(parts), *several);
 }
 
-// --- What others send
-// -----------------------------------------------------------------------------
+// --- What others send ---------------------------------------------------------------------------
 
 // Valid JSON is the payload as it is, nothing is {}, any other text a JSON string.
 std::string PayloadOf(std::string_view body) {
@@ -252,11 +251,10 @@ awaitable<Result<HttpReply>> PostInbound(SharedParts parts, const RouteCall& cal
   Result<EnqueueRequest> request = InboundRequest(call);
   if (!request.ok()) co_return HttpReply(ErrorReply(request.error()));
   TakeHeaders(call.request, *request);
-  co_return co_await EnqueueOne(std::move(parts), *std::move(request));
+  co_return co_await EnqueueOne(std::move(parts), *request);
 }
 
-// --- Open batches
-// ---------------------------------------------------------------------------------
+// --- Open batches -------------------------------------------------------------------------------
 
 awaitable<Result<HttpReply>> PostBatch(SharedParts parts, const RouteCall& call) {
   const BatchOptions options{
@@ -281,7 +279,7 @@ awaitable<Result<HttpReply>> PostBatchJobs(SharedParts parts, const RouteCall& c
     co_return IsJson(call.request.body) ? HttpReply(ErrorReply(several.error())) : NotJsonReply();
   }
   for (EnqueueRequest& job : several->request.jobs) job.batch_id = call.PathValue("id");
-  co_return co_await EnqueueSeveral(std::move(parts), *std::move(several));
+  co_return co_await EnqueueSeveral(std::move(parts), *several);
 }
 
 awaitable<Result<HttpReply>> PostSeal(SharedParts parts, const RouteCall& call) {

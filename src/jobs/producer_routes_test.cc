@@ -24,7 +24,8 @@ class ProducerRoutesTest : public ::testing::Test {
   // The counts of pending and scheduled jobs of all queues together.
   int64_t Waiting() {
     int64_t count = 0;
-    for (const json::value& queue : server_.GetOk("/queues").as_array()) {
+    const json::value queues = server_.GetOk("/queues");
+    for (const json::value& queue : queues.as_array()) {
       count += queue.at("pending").as_int64() + queue.at("scheduled").as_int64();
     }
     return count;
@@ -105,7 +106,7 @@ TEST_F(ProducerRoutesTest, SeveralAreAddedTogetherOrNotAtAll) {
   const net::HttpResponse refused =
       server_.Post("/enqueue/batch", R"({"jobs":[{"queue":"a"},{"queue":"a","max_retries":-1}]})");
   EXPECT_EQ(server_.Refusal(refused), "400 VALIDATION_ERROR");
-  EXPECT_THAT(refused.body, HasSubstr("jobs[1]"));
+  EXPECT_THAT(refused.body, HasSubstr("job 1: max_retries"));
   EXPECT_EQ(Waiting(), 3);
 }
 

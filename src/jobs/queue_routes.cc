@@ -37,8 +37,8 @@ awaitable<Result<HttpReply>> GetQueues(SharedParts parts, const RouteCall& /*cal
     text = ArrayOf(queues, AppendQueue);
     return {};
   };
-  const store::Scopes none;
-  const Result<void> done = co_await parts->store.ReadOnPool(none, body);
+  const store::Scopes all = store::Scopes::Exclusive();
+  const Result<void> done = co_await parts->store.ReadOnPool(all, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
   co_return HttpReply(Json(200, std::move(text)));
 }
@@ -66,8 +66,8 @@ awaitable<Result<HttpReply>> GetWorkers(SharedParts parts, const RouteCall& /*ca
     text = ArrayOf(workers, AppendWorker);
     return {};
   };
-  const store::Scopes none;
-  const Result<void> done = co_await parts->store.ReadOnPool(none, body);
+  const store::Scopes all = store::Scopes::Exclusive();
+  const Result<void> done = co_await parts->store.ReadOnPool(all, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
   co_return HttpReply(Json(200, std::move(text)));
 }
@@ -78,8 +78,7 @@ awaitable<Result<HttpReply>> GetInfo(SharedParts parts, const RouteCall& /*call*
   co_return HttpReply(Json(200, text + R"(,"api_version":"v1"})"));
 }
 
-// --- Changing
-// -------------------------------------------------------------------------------------
+// --- Changing -----------------------------------------------------------------------------------
 
 using QueueChange = std::function<Result<void>(Context&, const std::string& queue)>;
 
@@ -136,8 +135,7 @@ awaitable<Result<HttpReply>> PatchConfig(SharedParts parts, const RouteCall& cal
   co_return HttpReply(Json(200, QueueConfigJson(config)));
 }
 
-// --- Work on many jobs
-// ----------------------------------------------------------------------------
+// --- Work on many jobs --------------------------------------------------------------------------
 
 using QueueSweep = Result<Sweep> (*)(Context&, std::string_view);
 
@@ -168,8 +166,7 @@ awaitable<Result<HttpReply>> DeleteOneQueue(SharedParts parts, const RouteCall& 
   return SweepQueue<DeleteQueue>(std::move(parts), call.PathValue("queue"), "deleted");
 }
 
-// --- Draining
-// -------------------------------------------------------------------------------------
+// --- Draining -----------------------------------------------------------------------------------
 
 awaitable<HttpResponse> AwaitIdle(SharedParts parts, std::string queue,
                                   std::chrono::steady_clock::time_point deadline) {

@@ -31,8 +31,7 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table);
 void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table);
 void AddWebhookRoutes(const SharedParts& parts, doors::RouteTable& table);
 
-// --- Transactions
-// ---------------------------------------------------------------------------------
+// --- Transactions -------------------------------------------------------------------------------
 
 // May run more than once (store::Body). Give it a name before the co_await (doors/route_store.h).
 using ChangeBody = std::function<Result<void>(Context&)>;
@@ -44,8 +43,7 @@ awaitable<Result<void>> ChangeOnPool(const RouteParts& parts, Held held, const C
 using LookBody = std::function<Result<void>(store::Transaction&)>;
 awaitable<Result<void>> Look(const RouteParts& parts, const Held& held, const LookBody& body);
 
-// --- Answers
-// --------------------------------------------------------------------------------------
+// --- Answers ------------------------------------------------------------------------------------
 
 net::HttpResponse Json(int status, std::string text);
 // {"status":STATUS}
@@ -58,8 +56,7 @@ std::string ErrorBody(std::string_view code, std::string_view message);
 // A row's answer that is an error.
 doors::RouteResponse Refused(int status, std::string_view description);
 
-// --- Requests
-// -------------------------------------------------------------------------------------
+// --- Requests -----------------------------------------------------------------------------------
 
 // Members of a body that its schema has checked; a body that was left out has none.
 std::string TextOf(const boost::json::value& body, std::string_view name);

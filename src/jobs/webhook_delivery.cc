@@ -137,8 +137,9 @@ class WebhookDelivery::Impl {
         next = std::min(next.value_or(hook.not_before), hook.not_before);
       }
     }
-    // What has just begun is driven at once.
+    // What has just begun is driven at once, and may have ended already.
     curl_multi_perform(multi_.get(), &running);
+    if (FinishTransfers()) return milliseconds(0);
     if (store_.shared()) next = std::min(next.value_or(renew_at_), renew_at_);
     if (!next) return std::nullopt;
     const auto left = std::chrono::ceil<milliseconds>(*next - std::chrono::steady_clock::now());
@@ -150,8 +151,7 @@ class WebhookDelivery::Impl {
     return kStorePause;
   }
 
-  // --- What there is to tell
-  // ----------------------------------------------------------------------
+  // --- What there is to tell --------------------------------------------------------------------
 
   // Takes over what was changed about webhooks. False if the store could not be read.
   bool Reload() {
@@ -238,8 +238,7 @@ class WebhookDelivery::Impl {
     return std::string(rest.substr(0, rest.find('"')));
   }
 
-  // --- Telling
-  // ------------------------------------------------------------------------------------
+  // --- Telling ----------------------------------------------------------------------------------
 
   void Begin(Hook& hook) {
     const Delivery& delivery = hook.waiting.front();
@@ -283,10 +282,13 @@ class WebhookDelivery::Impl {
     transfer.headers.reset(longer);
   }
 
-  void FinishTransfers() {
+  // Whether any has ended.
+  bool FinishTransfers() {
+    bool any = false;
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
       if (message->msg != CURLMSG_DONE) continue;
+      any = true;
       const CURLcode result = message->data.result;
       Hook* hook = nullptr;
       long status = 0;
@@ -301,6 +303,7 @@ class WebhookDelivery::Impl {
       }
       Finish(*hook, std::move(outcome));
     }
+    return any;
   }
 
   struct Outcome {
@@ -393,15 +396,14 @@ class WebhookDelivery::Impl {
 
   // Reads what may be told: what a crash could not take back. False if that did not work.
   bool Read(store::Body body) {
-    const Result<store::Commit> read = store_.RunRead(store::Scopes(), body);
+    const Result<store::Commit> read = store_.RunRead(store::Scopes::Exclusive(), body);
     const Result<void> durable = read.ok() ? store_.Durable(*read) : Result<void>(read.error());
     if (durable.ok()) return true;
     log_.Warn("webhooks cannot read the event log", {{"reason", durable.error().message}});
     return false;
   }
 
-  // --- Where processes share the store
-  // --------------------------------------------------------------
+  // --- Where processes share the store ----------------------------------------------------------
 
   struct Lease {
     uint64_t token = 0;

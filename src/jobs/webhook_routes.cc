@@ -60,8 +60,8 @@ awaitable<Result<HttpReply>> GetWebhooks(SharedParts parts, const RouteCall& /*c
     text.push_back(']');
     return {};
   };
-  const Held none;
-  const Result<void> done = co_await Look(*parts, none, body);
+  const Held all = Held::Everything();
+  const Result<void> done = co_await Look(*parts, all, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
   co_return HttpReply(Json(200, std::move(text)));
 }
@@ -77,8 +77,8 @@ awaitable<Result<HttpReply>> GetWebhook(SharedParts parts, const RouteCall& call
     AppendWebhook(*webhook, state, text);
     return {};
   };
-  const Held none;
-  const Result<void> done = co_await Look(*parts, none, body);
+  const Held all = Held::Everything();
+  const Result<void> done = co_await Look(*parts, all, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
   co_return HttpReply(Json(200, std::move(text)));
 }
@@ -158,8 +158,8 @@ awaitable<Result<HttpReply>> GetDead(SharedParts parts, const RouteCall& call) {
                         dead.empty() ? static_cast<uint64_t>(*after) : dead.back().number);
     return {};
   };
-  const Held none;
-  const Result<void> done = co_await Look(*parts, none, body);
+  const Held all = Held::Everything();
+  const Result<void> done = co_await Look(*parts, all, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
   co_return HttpReply(Json(200, std::move(text)));
 }

@@ -26,8 +26,7 @@ constexpr int64_t kMaxWaitMs = 60'000;
 constexpr size_t kAckBodyLimit = 64 * 1024 * 1024;
 constexpr size_t kOneBodyLimit = 4 * kMaxDocumentBytes;
 
-// --- Fetch
-// ----------------------------------------------------------------------------------------
+// --- Fetch --------------------------------------------------------------------------------------
 
 struct Fetching {
   FetchRequest request;
@@ -150,8 +149,7 @@ awaitable<Result<HttpReply>> PostFetch(SharedParts parts, const RouteCall& call)
   co_return HttpReply(std::move(late));
 }
 
-// --- Finishing
-// ------------------------------------------------------------------------------------
+// --- Finishing ----------------------------------------------------------------------------------
 
 // Who finishes: by `lease_token`, or by `worker_id` and `attempt`.
 Result<LeaseRef> LeaseOf(std::string id, const boost::json::value& body) {
@@ -301,8 +299,7 @@ awaitable<Result<HttpReply>> PostSnooze(SharedParts parts, const RouteCall& call
       200, fmt::format(R"({{"status":"snoozed","scheduled_at":"{}"}})", FormatTime(until_ns))));
 }
 
-// --- Heartbeats
-// -----------------------------------------------------------------------------------
+// --- Heartbeats ---------------------------------------------------------------------------------
 
 struct Beat {
   HeartbeatRequest request;

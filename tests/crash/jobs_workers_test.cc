@@ -177,6 +177,60 @@ class HttpDoor final : public Door {
   std::optional<net::HttpClient> client_;
 };
 
+class RespDoor final : public Door {
+ public:
+  RespDoor(const Addresses& addresses, int id) : addresses_(addresses), id_(id) {}
+
+  std::optional<std::vector<Fetched>> Fetch(int count) override {
+    const Clock::time_point asked = Clock::now();
+    const auto reply =
+        Command({"JOB.FETCH", "COUNT", std::to_string(count), "LEASE", std::to_string(kLeaseMs),
+                 "BLOCK", "1000", "WORKER", "resp-" + std::to_string(id_), "QUEUES", "work"});
+    if (!reply || reply->is_error()) return std::nullopt;
+    std::vector<Fetched> jobs;
+    for (const net::RespValue& job : reply->items) {
+      Fetched fetched{.asked = asked};
+      for (size_t i = 0; i + 1 < job.items.size(); i += 2) {
+        if (job.items[i].text == "job_id") fetched.id = job.items[i + 1].text;
+        if (job.items[i].text == "lease_token") fetched.token = job.items[i + 1].text;
+      }
+      jobs.push_back(std::move(fetched));
+    }
+    return jobs;
+  }
+  std::optional<bool> Ack(const Fetched& job) override {
+    return Accepted({"JOB.ACK", job.id, "TOKEN", job.token, "RESULT", "true"});
+  }
+  std::optional<bool> Fail(const Fetched& job) override {
+    return Accepted({"JOB.FAIL", job.id, "TOKEN", job.token, "ERROR", "as asked", "DELAY", "1"});
+  }
+  std::optional<bool> Heartbeat(const Fetched& job) override {
+    return Accepted({"JOB.HEARTBEAT", job.id, "TOKEN", job.token, "PROGRESS", "50"});
+  }
+
+ private:
+  std::optional<bool> Accepted(const std::vector<std::string>& args) {
+    const auto reply = Command(args);
+    if (!reply) return std::nullopt;
+    return !reply->is_error();
+  }
+  std::optional<net::RespValue> Command(const std::vector<std::string>& args) {
+    if (!client_) {
+      auto connected = net::RespClient::Connect(addresses_.resp());
+      if (!connected.ok()) return std::nullopt;
+      client_.emplace(*std::move(connected));
+    }
+    auto reply = client_->Command(args);
+    if (reply.ok()) return *std::move(reply);
+    client_.reset();
+    return std::nullopt;
+  }
+
+  const Addresses& addresses_;
+  const int id_;
+  std::optional<net::RespClient> client_;
+};
+
 class Worker {
  public:
   Worker(std::unique_ptr<Door> door, Memory& memory, uint64_t seed)
@@ -252,7 +306,7 @@ bool AllCompleted(const Server& server) {
   return queue.at("completed").to_number<int64_t>() == kProducers * kJobsEach;
 }
 
-TEST(JobsCrashTest, EveryJobEndsOnceWhateverDies) {
+TEST(JobsWorkersTest, EveryJobEndsOnceWhateverDies) {
   const TempDirectory directory;
   const ServerOptions options{.data = directory / "data", .flags = {"--memory", "128MiB"}};
   std::optional<Server> server = Server::MustStart(options);
@@ -270,6 +324,12 @@ TEST(JobsCrashTest, EveryJobEndsOnceWhateverDies) {
   for (int i = 0; i < kHttpWorkers; ++i) {
     threads.emplace_back([&, i] {
       Worker(std::make_unique<HttpDoor>(addresses, i), memory, static_cast<uint64_t>(i)).Run(stop);
+    });
+  }
+  for (int i = 0; i < kRespWorkers; ++i) {
+    threads.emplace_back([&, i] {
+      Worker(std::make_unique<RespDoor>(addresses, i), memory, static_cast<uint64_t>(100 + i))
+          .Run(stop);
     });
   }
   std::vector<std::set<std::string>> ids(kProducers);

@@ -24,7 +24,7 @@ class RouteServer {
   RouteServer(const RouteServer&) = delete;
   RouteServer& operator=(const RouteServer&) = delete;
 
-  // Asks with a client of its own for each thread that has one (NewClient), the kept one otherwise.
+  // On the test's own thread; others take a NewClient.
   net::HttpResponse Ask(std::string_view method, const std::string& target,
                         const std::string& body = "", const net::HttpHeaders& headers = {});
   net::HttpResponse Post(const std::string& path, const std::string& body = "") {
