@@ -68,11 +68,15 @@ target_link_libraries(third_luajit-5.1 INTERFACE m ${CMAKE_DL_LIBS})
 cairn_static_library(re2)
 target_link_libraries(third_re2 INTERFACE Threads::Threads)
 
+# Outgoing HTTP: webhooks.
+find_package(CURL REQUIRED)
+
 # What each folder under src links besides the folders below it.
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
 set(CAIRN_LINKS_store third_rocksdb third_pq)
 set(CAIRN_LINKS_net third_asio)
 set(CAIRN_LINKS_doors third_prometheus)
 set(CAIRN_LINKS_data third_luajit-5.1 third_re2)
+set(CAIRN_LINKS_jobs CURL::libcurl OpenSSL::Crypto)
 set(CAIRN_LINKS_admin third_prometheus)
 set(CAIRN_LINKS_app CLI11::CLI11 tomlplusplus::tomlplusplus third_prometheus cairn_version)

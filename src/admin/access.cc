@@ -45,12 +45,17 @@ size_t Guard::BodyLimit(const net::HttpRequest& head) {
   return limit == net::kDefaultBodyLimit ? options_.default_body_limit : limit;
 }
 
+std::string Guard::RefusalBody(std::string_view path, int status, std::string_view message,
+                               std::string_view request_id) {
+  return inner_->RefusalBody(path, status, message, request_id);
+}
+
 boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
   if (Admits(request)) co_return co_await inner_->Handle(std::move(request));
   net::HttpResponse refusal = net::HttpResponse::Json(
-      401, net::HttpErrorBody("unauthorized",
-                              "present the password as Authorization: Bearer or X-API-Key",
-                              request.request_id));
+      401,
+      RefusalBody(request.path, 401, "present the password as Authorization: Bearer or X-API-Key",
+                  request.request_id));
   refusal.headers.Set("WWW-Authenticate", "Bearer");
   co_return refusal;
 }

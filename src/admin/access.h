@@ -3,6 +3,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "net/http/server.h"
@@ -30,6 +31,8 @@ class Guard final : public net::HttpHandler {
 
   size_t BodyLimit(const net::HttpRequest& head) override;
   boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override;
+  std::string RefusalBody(std::string_view path, int status, std::string_view message,
+                          std::string_view request_id) override;
 
  private:
   bool Admits(const net::HttpRequest& request) const;

@@ -12,6 +12,7 @@
 #include "app/backup.h"
 #include "app/completion.h"
 #include "app/doctor.h"
+#include "app/jobs.h"
 #include "app/migrate.h"
 #include "app/report.h"
 #include "app/seats.h"
@@ -34,6 +35,9 @@ struct Given {
   std::string restore_from;
   MigrateOptions migrate;
   SeatsOptions seats;
+  JobsOptions jobs;
+  QueuesOptions queues;
+  WorkersOptions workers;
   std::string shell;
 };
 
@@ -55,6 +59,9 @@ class CommandLine {
     AddRestore();
     AddMigrate();
     AddSeats();
+    AddJobs();
+    AddQueues();
+    AddWorkers();
     AddVersion();
     AddCompletion();
   }
@@ -251,10 +258,7 @@ class CommandLine {
                      "simulate EVENT")
         ->required();
     seats->add_option("arguments", given_.seats.arguments, "What the action is about");
-    seats->add_option("--url", given_.seats.url, "Ask the server at this address")
-        ->type_name("URL");
-    seats->add_option("--ca", given_.seats.ca_file, "Trust this authority for an https URL (PEM)")
-        ->type_name("FILE");
+    AddServer(seats, given_.seats.url, given_.seats.ca_file);
     const auto number = [&](const char* flag, int64_t& value, int64_t most, const char* text) {
       seats->add_option(flag, value, fmt::format("simulate: {} (default: {})", text, value))
           ->type_name("N")
@@ -266,11 +270,85 @@ class CommandLine {
     number("--cols", given_.seats.cols, 10'000, "seats of a row");
     number("--max-quantity", given_.seats.max_quantity, 100, "seats a buyer asks for at most");
     number("--pay-percent", given_.seats.pay_percent, 100, "how many of 100 pay; others cancel");
-    AddConfigFile(seats);
-    AddJson(seats);
+  }
+
+  // What every command takes that asks a running server.
+  void AddServer(CLI::App* command, std::string& url, std::string& ca_file) {
+    command->add_option("--url", url, "Ask the server at this address")->type_name("URL");
+    command->add_option("--ca", ca_file, "Trust this authority for an https URL (PEM)")
+        ->type_name("FILE");
+    AddConfigFile(command);
+    AddJson(command);
     for (const char* name : {"http", "password", "password_file"}) {
-      AddSetting(seats, *FindSetting(name));
+      AddSetting(command, *FindSetting(name));
     }
+  }
+
+  void AddJobs() {
+    JobsOptions& given = given_.jobs;
+    CLI::App* jobs = AddCommand("jobs", "Enqueue, look at, change and verify jobs", [this] {
+      const LoadedConfig loaded = Load(Purpose::kOther);
+      if (Complain(loaded)) return int{kExitUsage};
+      given_.jobs.json = given_.json;
+      return Jobs(loaded.config, given_.jobs, terminal_);
+    });
+    jobs->add_option("action", given.action, JobsActionsHelp())->required();
+    jobs->add_option("arguments", given.arguments, "What the action is about");
+    const auto text = [&](const char* flag, std::string& value, const char* type,
+                          const char* description) {
+      jobs->add_option(flag, value, description)->type_name(type);
+    };
+    text("--priority", given.priority, "critical|high|normal", "enqueue: the job's priority");
+    text("--unique-key", given.unique_key, "KEY", "enqueue: only one live job may have this key");
+    text("--delay", given.delay, "5s", "enqueue: not before this much later");
+    text("--scheduled-at", given.scheduled_at, "TIME", "enqueue: not before this time (RFC 3339)");
+    jobs->add_option("--tag", given.tags, "enqueue: a tag of the job; may be repeated")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
+    jobs->add_option("--max-retries", given.max_retries, "enqueue: retries after the first run")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
+    jobs->add_option("--wait", given.wait_seconds,
+                     "enqueue: wait up to so many seconds for the job to end, and show it")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0, 60));
+    text("--reason", given.reason, "TEXT", "hold: why");
+    text("--queue", given.queue, "QUEUE", "list: jobs of this queue");
+    text("--state", given.states, "STATE,…", "list: jobs in these states");
+    jobs->add_option("--limit", given.limit, "list: how many at most (default: 50)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000));
+    AddServer(jobs, given.server.url, given.server.ca_file);
+  }
+
+  void AddQueues() {
+    QueuesOptions& given = given_.queues;
+    CLI::App* queues =
+        AddCommand("queues", "List queues, pause, drain, limit or clear them", [this] {
+          const LoadedConfig loaded = Load(Purpose::kOther);
+          if (Complain(loaded)) return int{kExitUsage};
+          given_.queues.json = given_.json;
+          return Queues(loaded.config, given_.queues, terminal_);
+        });
+    queues->add_option("action", given.action, QueuesActionsHelp());
+    queues->add_option("arguments", given.arguments, "What the action is about");
+    queues
+        ->add_option("--wait", given.wait_seconds,
+                     "drain: wait so long until nothing runs (default: 30)")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0, 60));
+    AddServer(queues, given.server.url, given.server.ca_file);
+  }
+
+  void AddWorkers() {
+    WorkersOptions& given = given_.workers;
+    CLI::App* workers = AddCommand("workers", "List the workers that fetch jobs", [this] {
+      const LoadedConfig loaded = Load(Purpose::kOther);
+      if (Complain(loaded)) return int{kExitUsage};
+      given_.workers.json = given_.json;
+      return Workers(loaded.config, given_.workers, terminal_);
+    });
+    AddServer(workers, given.server.url, given.server.ca_file);
   }
 
   void AddVersion() {
@@ -355,6 +433,8 @@ class CommandLine {
       }
       if (command.name == "completion") command.arguments = {"bash", "zsh", "fish"};
       if (command.name == "seats") command.arguments = SeatsActions();
+      if (command.name == "jobs") command.arguments = JobsActions();
+      if (command.name == "queues") command.arguments = QueuesActions();
       commands.push_back(std::move(command));
     }
     return commands;

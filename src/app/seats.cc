@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
 #include <sstream>
 
+#include "app/api_client.h"
 #include "app/on_sale.h"
 #include "app/server_url.h"
-#include "net/http/client.h"
+#include "net/http/message.h"
 
 namespace cairn::app {
 namespace {
@@ -21,32 +20,6 @@ namespace {
 namespace json = boost::json;
 
 std::string Percent(std::string_view text) { return net::PercentEncode(text); }
-
-// One server, asked about seats.
-class SeatsClient {
- public:
-  SeatsClient(const Config& config, const Url& url, const std::string& ca_file)
-      : headers_(RequestHeaders(config)),
-        client_(url.address, {.tls = url.tls, .ca_file = ca_file}) {}
-
-  Result<json::value> Get(const std::string& path) { return Parse(client_.Get(path, headers_)); }
-  Result<json::value> Post(const std::string& path, std::string body) {
-    return Parse(client_.Post(path, std::move(body), headers_));
-  }
-
- private:
-  static Result<json::value> Parse(const Result<net::HttpResponse>& response) {
-    if (!response.ok()) return response.error();
-    if (response->status >= 300) return Error{ErrorCode::kUnavailable, MessageOf(*response)};
-    boost::system::error_code failure;
-    json::value body = json::parse(response->body, failure);
-    if (failure) return Error{ErrorCode::kUnavailable, "the server's answer is not JSON"};
-    return body;
-  }
-
-  const net::HttpHeaders headers_;
-  net::HttpClient client_;
-};
 
 std::string Number(const json::value& value) {
   return fmt::format("{}", value.to_number<int64_t>());
@@ -163,34 +136,34 @@ struct Asked {
   json::value answer;
   int exit = kExitOk;
 };
-using Action = Result<Asked> (*)(SeatsClient&, const SeatsOptions&);
+using Action = Result<Asked> (*)(ApiClient&, const SeatsOptions&);
 using Printer = void (*)(const json::value&, const Terminal&);
 
-Result<Asked> Create(SeatsClient& client, const SeatsOptions& options) {
+Result<Asked> Create(ApiClient& client, const SeatsOptions& options) {
   CAIRN_ASSIGN_OR_RETURN(std::string definition, ReadDefinition(options.arguments[0]));
   CAIRN_ASSIGN_OR_RETURN(json::value event, client.Post("/v1/events", std::move(definition)));
   return Asked{std::move(event)};
 }
 
-Result<Asked> List(SeatsClient& client, const SeatsOptions& /*options*/) {
+Result<Asked> List(ApiClient& client, const SeatsOptions& /*options*/) {
   CAIRN_ASSIGN_OR_RETURN(json::value page, client.Get("/v1/events?limit=1000"));
   return Asked{std::move(page)};
 }
 
-Result<Asked> State(SeatsClient& client, const SeatsOptions& options) {
+Result<Asked> State(ApiClient& client, const SeatsOptions& options) {
   CAIRN_ASSIGN_OR_RETURN(json::value event,
                          client.Get("/v1/events/" + Percent(options.arguments[0])));
   return Asked{std::move(event)};
 }
 
-Result<Asked> Map(SeatsClient& client, const SeatsOptions& options) {
+Result<Asked> Map(ApiClient& client, const SeatsOptions& options) {
   CAIRN_ASSIGN_OR_RETURN(json::value map, client.Get(fmt::format("/v1/events/{}/sections/{}/seats",
                                                                  Percent(options.arguments[0]),
                                                                  Percent(options.arguments[1]))));
   return Asked{std::move(map)};
 }
 
-Result<Asked> Verify(SeatsClient& client, const SeatsOptions& options) {
+Result<Asked> Verify(ApiClient& client, const SeatsOptions& options) {
   CAIRN_ASSIGN_OR_RETURN(
       json::value report,
       client.Get(fmt::format("/v1/events/{}/verify", Percent(options.arguments[0]))));
@@ -248,7 +221,7 @@ int Seats(const Config& config, const SeatsOptions& options, const Terminal& ter
   const Result<Url> url = ServerOf(config, options);
   if (!url.ok()) return Complain(terminal, url.error());
   if (options.action == "simulate") return SimulateOnSale(config, *url, options, terminal);
-  SeatsClient client(config, *url, options.ca_file);
+  ApiClient client(config, *url, options.ca_file);
   const Result<Asked> asked = action->second.run(client, options);
   if (!asked.ok()) return Complain(terminal, asked.error());
   if (options.json) {

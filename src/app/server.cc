@@ -27,6 +27,8 @@
 #include "doors/route_table.h"
 #include "jobs/commands.h"
 #include "jobs/due.h"
+#include "jobs/routes.h"
+#include "jobs/webhook_delivery.h"
 #include "net/http/server.h"
 #include "net/loop.h"
 #include "net/resp/server.h"
@@ -70,10 +72,13 @@ class Server::Impl {
       : config_(config),
         log_(log),
         clock_(clock),
+        random_(random),
         store_(std::move(store)),
         health_(*store_),
         instance_(InstanceOptions(config), *store_, clock, random, log),
         timers_(*store_, clock, log),
+        webhooks_(*store_, clock, random, log,
+                  {.user_agent = fmt::format("cairn/{}", kVersion)}),
         loops_(config.io_threads),
         route_store_(*store_, loops_, instance_.pool()),
         routes_({.title = "Cairn", .version = std::string(kVersion)}),
@@ -91,6 +96,7 @@ class Server::Impl {
 
   ~Impl() {
     latency_.reset();
+    webhooks_.Stop();
     timers_.Stop();
     loops_.Stop();
     // What still runs, a script without end, has nobody left to tell its result.
@@ -112,6 +118,7 @@ class Server::Impl {
     loops_.Start();
     instance_.PostToAll([this](doors::Dispatcher& dispatcher) { route_store_.Join(dispatcher); });
     timers_.Start();
+    webhooks_.Start();
     latency_ = std::make_unique<admin::LoopLatency>(loops_, clock_);
     CAIRN_ASSIGN_OR_RETURN(
         resp_, Listen("resp", resp_server_, config_.resp, RespSpeaksTls(config_) ? tls : nullptr));
@@ -162,6 +169,12 @@ class Server::Impl {
                           .pubsub = instance_.pubsub(),
                           .key_prefix = config_.seats_key_prefix},
                          routes_);
+    jobs::AddJobRoutes({.store = route_store_,
+                        .waiters = instance_.waiters(),
+                        .clock = clock_,
+                        .random = random_,
+                        .version = std::string(kVersion)},
+                       routes_);
     return [this](net::Loop& loop) {
       const auto check = [this](std::string_view secret) {
         return !instance_.needs_password() || instance_.PasswordMatches(secret);
@@ -202,6 +215,7 @@ class Server::Impl {
   const Config config_;
   const Log log_;
   const Clock& clock_;
+  Random& random_;
   const std::unique_ptr<store::Store> store_;
   admin::Health health_;
   doors::Instance instance_;
@@ -211,6 +225,7 @@ class Server::Impl {
   seats::FeedTimers feeds_{config_.seats_key_prefix};
   jobs::DueTimers job_timers_;
   store::TimerService timers_;
+  jobs::WebhookDelivery webhooks_;
   net::LoopGroup loops_;
   doors::RouteStore route_store_;
   doors::RouteTable routes_;

@@ -50,9 +50,11 @@ net::HttpHeaders RequestHeaders(const Config& config) {
 std::string MessageOf(const net::HttpResponse& response) {
   boost::system::error_code failure;
   const boost::json::value body = boost::json::parse(response.body, failure);
-  if (const auto* message = failure ? nullptr : body.find_pointer("/error/message", failure);
-      message != nullptr && message->is_string()) {
-    return std::string(message->get_string());
+  // {"error":{"message":…}}, or in the job queue's way {"error":…}.
+  for (const std::string_view where : {"/error/message", "/error"}) {
+    const auto* message = failure ? nullptr : body.find_pointer(where, failure);
+    failure.clear();
+    if (message != nullptr && message->is_string()) return std::string(message->get_string());
   }
   return fmt::format("the server answered {} {}", response.status,
                      net::HttpReason(response.status));

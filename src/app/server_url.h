@@ -25,7 +25,7 @@ Result<Url> UrlOf(const Config& config);
 
 // What a request to it carries: JSON, and the password if there is one.
 net::HttpHeaders RequestHeaders(const Config& config);
-// What the server says is wrong, from {"error":{"message":…}}; else the status.
+// What the server says is wrong, from {"error":{"message":…}} or {"error":…}; else the status.
 std::string MessageOf(const net::HttpResponse& response);
 
 }  // namespace cairn::app

@@ -11,8 +11,9 @@ class Loop;
 
 namespace cairn::doors {
 
-// Returns when a reply that depends on `commit` may leave; an error if it never may, or if the
-// coroutine is cancelled. Awaited on `loop`, which does not stand still meanwhile.
+// Returns when a reply that depends on `commit` may leave; an error if it never may. A coroutine
+// that is cancelled waits too: it has to know what became of what it did. Awaited on `loop`, which
+// does not stand still meanwhile.
 boost::asio::awaitable<Result<void>> DurableAwait(net::Loop& loop, store::Store& store,
                                                   store::Commit commit);
 

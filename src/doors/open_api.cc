@@ -54,6 +54,14 @@ json::array Parameters(const Route& route) {
   return parameters;
 }
 
+// What all routes have in common: an error.
+json::object DefaultResponse(const ErrorForm* form) {
+  if (form == nullptr) return {{"$ref", "#/components/responses/Error"}};
+  const Result<JsonSchema> schema = JsonSchema::Parse(form->schema);
+  return {{"description", "What went wrong."},
+          {"content", Content("application/json", schema->json())}};
+}
+
 }  // namespace
 
 std::string RouteTable::OpenApi() const {
@@ -71,7 +79,7 @@ std::string RouteTable::OpenApi() const {
       }
       responses[fmt::to_string(response.status)] = std::move(described);
     }
-    responses["default"] = {{"$ref", "#/components/responses/Error"}};
+    responses["default"] = DefaultResponse(FormOf(route.path));
 
     json::object operation = {{"summary", route.summary},
                               {"tags", json::array{route.tag}},
@@ -86,7 +94,8 @@ std::string RouteTable::OpenApi() const {
     }
     if (row.request_schema) {
       operation["requestBody"] = {
-          {"required", true}, {"content", Content("application/json", row.request_schema->json())}};
+          {"required", !route.optional_body},
+          {"content", Content("application/json", row.request_schema->json())}};
     }
     json::value& methods = paths[route.path];
     if (methods.is_null()) methods.emplace_object();

@@ -27,7 +27,7 @@ struct RouteCall {
   net::HttpRequest request;
   // What stands for each {name} of the path, decoded.
   std::vector<std::pair<std::string_view, std::string>> path_values;
-  // The body, for a route with a request schema; null otherwise.
+  // The body, for a route with a request schema; null otherwise, and where it was left out.
   boost::json::value body;
 
   // The value of {name}, which the path must have.
@@ -63,6 +63,8 @@ struct Route {
   std::string_view tag = "server";
   std::vector<QueryParameter> query = {};
   std::string_view request_schema = {};  // JSON schema; empty: the body is not looked at
+  bool optional_body = false;            // a request without a body is complete too
+  bool checks_body_itself = false;       // the schema is for readers; RouteCall::body stays null
   int malformed_status = 400;            // for what does not fit the row; 422 says the same
   std::vector<RouteResponse> responses;
   size_t body_limit = net::kDefaultBodyLimit;

@@ -4,6 +4,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <optional>
 #include <utility>
@@ -69,9 +70,9 @@ class RouteStore::LoopState : public std::enable_shared_from_this<LoopState> {
   awaitable<Result<void>> AwaitGroup() {
     const auto waiter = std::make_shared<Waiter>(loop_.io());
     of_turn_.push_back(waiter);
-    co_await waiter->wake.async_wait(asio::as_tuple(asio::use_awaitable));
-    if (waiter->result) co_return *waiter->result;
-    co_return Error{ErrorCode::kUnavailable, "the request was given up"};
+    // A coroutine that is cancelled still has to know what became of its body.
+    while (!waiter->result) co_await waiter->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_return *waiter->result;
   }
 
  private:
@@ -141,6 +142,8 @@ RouteStore::~RouteStore() = default;
 
 void RouteStore::Join(Dispatcher& dispatcher) { Here().Join(dispatcher); }
 
+net::Loop& RouteStore::loop() { return Here().loop(); }
+
 RouteStore::LoopState& RouteStore::Here() {
   for (const std::shared_ptr<LoopState>& state : loops_) {
     if (state->loop().InLoop()) return *state;
@@ -198,7 +201,7 @@ awaitable<Result<void>> RouteStore::ReadOnPool(const store::Scopes& scopes, cons
 
 // Shared by the coroutine and by what the committing thread posts; used on the loop only.
 struct RouteStore::Signal::State {
-  explicit State(net::Loop& on) : loop(on), wake(on.io(), asio::steady_timer::time_point::max()) {}
+  explicit State(net::Loop& on) : loop(on), wake(on.io()) {}
 
   net::Loop& loop;
   asio::steady_timer wake;
@@ -217,9 +220,15 @@ RouteStore::Signal::Signal(RouteStore& routes, store::Topic topic)
         });
       })) {}
 
-awaitable<bool> RouteStore::Signal::Wait() {
+awaitable<bool> RouteStore::Signal::Wait(std::chrono::steady_clock::time_point deadline) {
   const std::shared_ptr<State> state = state_;
-  if (!state->woken) co_await state->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+  // A cancellation that came while something else was awaited is not told again.
+  const auto before = co_await asio::this_coro::cancellation_state;
+  if (before.cancelled() != asio::cancellation_type::none) co_return false;
+  if (!state->woken) {
+    state->wake.expires_at(deadline);
+    co_await state->wake.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
   co_return std::exchange(state->woken, false);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -12,8 +13,9 @@
 #include "store/transaction.h"
 
 namespace cairn::net {
+class Loop;
 class LoopGroup;
-}
+}  // namespace cairn::net
 
 namespace cairn::doors {
 
@@ -42,6 +44,9 @@ class RouteStore {
   // dispatcher lives as long as the loops run.
   void Join(Dispatcher& dispatcher);
 
+  // The loop of the caller.
+  net::Loop& loop();
+
   // May run more than once, on any thread (store::Body).
   using Task = std::function<Result<void>(store::Transaction&)>;
 
@@ -58,8 +63,9 @@ class RouteStore {
    public:
     Signal(RouteStore& routes, store::Topic topic);
     // Returns once the topic was woken since this was last called, or the Signal made; false if the
-    // coroutine is cancelled.
-    boost::asio::awaitable<bool> Wait();
+    // coroutine is cancelled, or at the deadline.
+    boost::asio::awaitable<bool> Wait(std::chrono::steady_clock::time_point deadline =
+                                          std::chrono::steady_clock::time_point::max());
 
    private:
     struct State;

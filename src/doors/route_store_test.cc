@@ -154,5 +154,17 @@ TEST_F(RouteStoreTest, ASignalTellsOfEachWake) {
   EXPECT_EQ(heard.get(), 2);
 }
 
+awaitable<bool> WaitUntil(RouteStore& routes, store::Topic topic,
+                          std::chrono::steady_clock::time_point deadline) {
+  RouteStore::Signal signal(routes, topic);
+  co_return co_await signal.Wait(deadline);
+}
+
+TEST_F(RouteStoreTest, ASignalIsWaitedForUntilADeadline) {
+  loops_.Start();
+  const store::Topic topic = store::Topic::Of(Space::kSystem, "test/topic");
+  EXPECT_FALSE(Start(WaitUntil(routes_, topic, std::chrono::steady_clock::now())).get());
+}
+
 }  // namespace
 }  // namespace cairn::doors

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "doors/arg_parser.h"
 #include "doors/error_table.h"
+#include "net/http/head.h"
 
 namespace cairn::doors {
 namespace {
@@ -37,7 +38,13 @@ std::string_view ParameterName(std::string_view segment) {
   return segment.substr(1, segment.size() - 2);
 }
 
-Error Invalid(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
+// Why a request does not fit its row.
+struct Misfit {
+  std::string_view code;
+  std::string message;
+};
+
+Misfit Invalid(std::string message) { return {"invalid", std::move(message)}; }
 
 bool HasQueryType(std::string_view value, std::string_view type) {
   if (type == "integer") return ParseInteger(value).has_value();
@@ -45,7 +52,7 @@ bool HasQueryType(std::string_view value, std::string_view type) {
   return true;
 }
 
-Result<void> CheckQuery(const Route& route, const net::HttpRequest& request) {
+std::optional<Misfit> CheckQuery(const Route& route, const net::HttpRequest& request) {
   for (const auto& [name, value] : request.query) {
     const auto parameter = std::ranges::find(route.query, name, &QueryParameter::name);
     if (parameter == route.query.end()) {
@@ -60,20 +67,18 @@ Result<void> CheckQuery(const Route& route, const net::HttpRequest& request) {
       return Invalid(fmt::format("query parameter '{}' is missing", parameter.name));
     }
   }
-  return {};
+  return std::nullopt;
 }
 
-Result<json::value> ParseBody(const JsonSchema& schema, std::string_view text) {
+std::optional<Misfit> ParseBody(const JsonSchema& schema, std::string_view text,
+                                json::value& body) {
   boost::system::error_code error;
-  json::value body = json::parse(text, error);
-  if (error) return Invalid(fmt::format("the body is not JSON: {}", error.message()));
+  body = json::parse(text, error);
+  if (error) {
+    return Misfit{"not_json", fmt::format("the body is not JSON: {}", error.message())};
+  }
   if (const auto fault = schema.FindFault(body)) return Invalid(fmt::format("body: {}", *fault));
-  return body;
-}
-
-net::HttpResponse ErrorResponse(const Error& error, std::string_view request_id) {
-  return net::HttpResponse::Json(ErrorRowOf(error.code).http_status,
-                                 HttpErrorJson(error, request_id));
+  return std::nullopt;
 }
 
 }  // namespace
@@ -118,6 +123,26 @@ void RouteTable::Add(Route route) {
   }
   row.route = std::move(route);
   rows_.push_back(std::move(row));
+}
+
+void RouteTable::SetErrorForm(ErrorForm form) {
+  const Result<JsonSchema> schema = JsonSchema::Parse(form.schema);
+  CAIRN_CHECK(schema.ok(), "{}: {}", form.prefix, schema.error().message);
+  error_forms_.push_back(std::move(form));
+}
+
+const ErrorForm* RouteTable::FormOf(std::string_view path) const {
+  const auto found = std::ranges::find_if(error_forms_, [&](const ErrorForm& form) {
+    return path.starts_with(form.prefix) &&
+           (path.size() == form.prefix.size() || path[form.prefix.size()] == '/');
+  });
+  return found == error_forms_.end() ? nullptr : &*found;
+}
+
+std::string RouteTable::ErrorBody(std::string_view path, std::string_view code,
+                                  std::string_view message, std::string_view request_id) const {
+  if (const ErrorForm* form = FormOf(path)) return form->body(code, message);
+  return net::HttpErrorBody(code == "not_json" ? "invalid" : code, message, request_id);
 }
 
 const JsonSchema* RouteTable::ResponseSchema(size_t index, int status) const {
@@ -171,44 +196,60 @@ class RouteHttpHandler final : public net::HttpHandler {
 
   awaitable<net::HttpReply> Handle(net::HttpRequest request) override {
     const std::string request_id = request.request_id;
+    const std::string path = request.path;
     const RouteTable::Match match = table_.Find(request);
     if (match.row == nullptr) co_return NoRoute(match, request);
-    Result<RouteCall> call = Check(*match.row, std::move(request));
-    if (!call.ok()) {
-      co_return net::HttpResponse::Json(match.row->route.malformed_status,
-                                        HttpErrorJson(call.error(), request_id));
+    RouteCall call{
+        .route = match.row->route, .request = std::move(request), .path_values = {}, .body = {}};
+    if (const std::optional<Misfit> misfit = Check(*match.row, call)) {
+      co_return net::HttpResponse::Json(
+          match.row->route.malformed_status,
+          table_.ErrorBody(path, misfit->code, misfit->message, request_id));
     }
-    Result<net::HttpReply> reply = co_await match.row->route.handler(*call);
-    if (!reply.ok()) co_return ErrorResponse(reply.error(), request_id);
+    Result<net::HttpReply> reply = co_await match.row->route.handler(call);
+    if (!reply.ok()) co_return ErrorResponse(path, reply.error(), request_id);
     co_return *std::move(reply);
   }
 
+  std::string RefusalBody(std::string_view path, int status, std::string_view message,
+                          std::string_view request_id) override {
+    return table_.ErrorBody(path, net::HttpErrorCode(status), message, request_id);
+  }
+
  private:
-  static net::HttpReply NoRoute(const RouteTable::Match& match, const net::HttpRequest& request) {
+  net::HttpResponse ErrorResponse(std::string_view path, const Error& error,
+                                  std::string_view request_id) const {
+    const int status = ErrorRowOf(error.code).http_status;
+    net::HttpResponse response = net::HttpResponse::Json(
+        status, table_.ErrorBody(path, ErrorCodeName(error.code), error.message, request_id));
+    if (status == 429) response.headers.Add("Retry-After", "1");
+    return response;
+  }
+
+  net::HttpReply NoRoute(const RouteTable::Match& match, const net::HttpRequest& request) const {
     if (match.allowed.empty()) {
-      return ErrorResponse({ErrorCode::kNotFound, fmt::format("there is no {}", request.path)},
+      return ErrorResponse(request.path,
+                           {ErrorCode::kNotFound, fmt::format("there is no {}", request.path)},
                            request.request_id);
     }
-    const Error error{ErrorCode::kInvalid,
-                      fmt::format("{} does not take {}", request.path, request.method)};
-    net::HttpResponse response =
-        net::HttpResponse::Json(405, HttpErrorJson(error, request.request_id));
+    net::HttpResponse response = net::HttpResponse::Json(
+        405, table_.ErrorBody(request.path, ErrorCodeName(ErrorCode::kInvalid),
+                              fmt::format("{} does not take {}", request.path, request.method),
+                              request.request_id));
     response.headers.Add("Allow", fmt::format("{}", fmt::join(match.allowed, ", ")));
     return response;
   }
 
-  static Result<RouteCall> Check(const RouteTable::Row& row, net::HttpRequest request) {
-    CAIRN_RETURN_IF_ERROR(CheckQuery(row.route, request));
-    RouteCall call{
-        .route = row.route, .request = std::move(request), .path_values = {}, .body = {}};
+  // Fills what the call takes from the request.
+  static std::optional<Misfit> Check(const RouteTable::Row& row, RouteCall& call) {
+    if (auto misfit = CheckQuery(row.route, call.request)) return misfit;
     for (size_t i = 0; i < row.segments.size(); ++i) {
       if (!IsParameter(row.segments[i])) continue;
       call.path_values.emplace_back(ParameterName(row.segments[i]), call.request.segments[i]);
     }
-    if (row.request_schema) {
-      CAIRN_ASSIGN_OR_RETURN(call.body, ParseBody(*row.request_schema, call.request.body));
-    }
-    return call;
+    const bool left_out = row.route.optional_body && call.request.body.empty();
+    if (!row.request_schema || row.route.checks_body_itself || left_out) return std::nullopt;
+    return ParseBody(*row.request_schema, call.request.body, call.body);
   }
 
   const RouteTable& table_;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,15 @@ struct ApiInfo {
   std::string version = "0.0.0";
 };
 
+// How errors are told to clients of one part of the server, where that is not as HttpErrorJson
+// does.
+struct ErrorForm {
+  std::string prefix;  // of the paths, such as "/api/v1"
+  // `code` is a name as ErrorCodeName has them, or "not_json" for a body that is none.
+  std::function<std::string(std::string_view code, std::string_view message)> body;
+  std::string_view schema;  // JSON schema of the body
+};
+
 // All routes of the server. Filled at start by one thread, layer by layer; from MakeHandler on it
 // does not change and may be used from any thread. Answers /openapi.json itself.
 class RouteTable {
@@ -38,9 +48,13 @@ class RouteTable {
   // stops the process.
   void Add(Route route);
 
+  // Errors of paths with the form's prefix are told so, also those of no route at all.
+  void SetErrorForm(ErrorForm form);
+
   // Finds the row for each request, checks the request against it, and runs it. 404 for an unknown
   // path, 405 with Allow for an unknown method of a known one, 400 for what does not fit the row;
-  // all with the JSON body of HttpErrorJson. The table outlives the handler.
+  // all with the JSON body of HttpErrorJson, or of the path's ErrorForm. The table outlives the
+  // handler.
   std::unique_ptr<net::HttpHandler> MakeHandler(net::Loop& loop);
 
   // The OpenAPI 3.0 document of all rows.
@@ -65,12 +79,18 @@ class RouteTable {
     std::vector<std::string_view> allowed;  // methods of rows with this path, if none fits
   };
 
+  // Null if errors of this path are told as usual.
+  const ErrorForm* FormOf(std::string_view path) const;
+  std::string ErrorBody(std::string_view path, std::string_view code, std::string_view message,
+                        std::string_view request_id) const;
+
   Match Find(const net::HttpRequest& request) const;
   static bool Fits(const Row& row, const net::HttpRequest& request);
   const std::string& OpenApiOnce() const;
 
   const ApiInfo info_;
   std::deque<Row> rows_;
+  std::vector<ErrorForm> error_forms_;
   mutable std::once_flag open_api_made_;
   mutable std::string open_api_;
 };

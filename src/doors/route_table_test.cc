@@ -53,6 +53,12 @@ awaitable<Result<HttpReply>> Liar(const RouteCall&) {
   co_return HttpReply(HttpResponse::Json(200, R"({"name":"x"})"));
 }
 
+// Tells whether the table has looked at the body.
+awaitable<Result<HttpReply>> Unread(const RouteCall& call) {
+  co_return HttpReply(
+      HttpResponse::Json(201, call.body.is_null() ? R"({"id":"unread"})" : R"({"id":"read"})"));
+}
+
 class RouteTableTest : public ::testing::Test {
  protected:
   RouteTableTest() : table_({.title = "Test", .version = "1.2.3"}) {
@@ -81,6 +87,26 @@ class RouteTableTest : public ::testing::Test {
                 .summary = "A route that does not do what it says.",
                 .responses = {{200, "A thing.", kThing}},
                 .handler = Liar});
+    table_.Add({.method = "POST",
+                .path = "/other/things",
+                .summary = "A thing, if there is one.",
+                .request_schema = kThing,
+                .optional_body = true,
+                .responses = {{201, "The thing.", kThing}},
+                .handler = PutThing});
+    table_.Add({.method = "POST",
+                .path = "/other/texts",
+                .summary = "Anything.",
+                .request_schema = kThing,
+                .checks_body_itself = true,
+                .responses = {{201, "The thing.", kThing}},
+                .handler = Unread});
+    table_.SetErrorForm({.prefix = "/other",
+                         .body =
+                             [](std::string_view code, std::string_view message) {
+                               return json::serialize(json::array{code, message});
+                             },
+                         .schema = R"({"type":"array","items":{"type":"string"}})"});
     loops_.Start();
     const Result<uint16_t> port = server_.Listen({"127.0.0.1", 0});
     EXPECT_TRUE(port.ok());
@@ -201,6 +227,30 @@ TEST(RouteTableDeathTest, RefusesRowsThatContradictThemselves) {
   route.path = "/y";
   route.responses = {{200, "X.", R"({"typ":"string"})"}};
   EXPECT_DEATH(table.Add(route), "keyword typ");
+}
+
+TEST_F(RouteTableTest, ErrorsOfAPrefixHaveItsForm) {
+  EXPECT_EQ(Request("POST", "/other/things", "{").body,
+            R"(["not_json","the body is not JSON: incomplete JSON"])");
+  EXPECT_EQ(Request("POST", "/other/things", "{}").body, R"(["invalid","body: id: is missing"])");
+  EXPECT_EQ(Request("POST", "/other/things?x=1").body,
+            R"(["invalid","unknown query parameter 'x'"])");
+  EXPECT_EQ(Request("GET", "/other/none").body, R"(["not_found","there is no /other/none"])");
+  EXPECT_EQ(Request("GET", "/other/things").body,
+            R"(["invalid","/other/things does not take GET"])");
+  EXPECT_EQ(Request("POST", "/other/things", std::string(2'000'000, ' ')).body,
+            R"(["too_large","the body is larger than this route accepts"])");
+  // A name that only begins so is another.
+  EXPECT_EQ(Request("GET", "/otherwise").body, ErrorBody("not_found", "there is no /otherwise"));
+  const json::value responses =
+      json::parse(table_.OpenApi()).at("paths").at("/other/things").at("post").at("responses");
+  EXPECT_TRUE(responses.at("default").as_object().contains("content"));
+}
+
+TEST_F(RouteTableTest, ABodyMayBeLeftOutOrBeTheHandlersConcern) {
+  EXPECT_EQ(Request("POST", "/other/things").body, "null");
+  EXPECT_EQ(Request("POST", "/other/things", R"({"id":"a"})").body, R"({"id":"a"})");
+  EXPECT_EQ(Request("POST", "/other/texts", "not JSON").body, R"({"id":"unread"})");
 }
 
 }  // namespace

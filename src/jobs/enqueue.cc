@@ -139,6 +139,7 @@ Job NewJob(const EnqueueRequest& request, const QueueConfig& config) {
   if (request.timeout_ms > 0) job.timeout_ms = request.timeout_ms;
   job.unique_key = request.unique_key;
   job.idempotency_key = request.idempotency_key;
+  job.trace_parent = request.trace_parent;
   job.concurrency_key = request.concurrency_key;
   job.rate_key = request.rate_key;
   job.group = request.group;

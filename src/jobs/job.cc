@@ -76,6 +76,7 @@ void VisitFields(Job& job, Visitor& visit) {
   visit(45, job.progress);
   visit(46, job.checkpoint);
   visit(47, job.result);
+  visit(48, job.trace_parent);
 }
 
 // What a field is when it is left out.

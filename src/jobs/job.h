@@ -105,6 +105,7 @@ struct Job {
   std::string progress;
   std::string checkpoint;
   std::string result;
+  std::string trace_parent;  // W3C trace context of who enqueued it
 
   std::string worker_id;
   std::string hostname;

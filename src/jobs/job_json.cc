@@ -11,6 +11,7 @@
 
 #include "jobs/json_members.h"
 #include "jobs/refusal.h"
+#include "net/http/message.h"
 
 namespace cairn::jobs {
 namespace {
@@ -208,6 +209,13 @@ Result<void> ReadDependsOn(const RawMember& member, EnqueueRequest& request) {
   return {};
 }
 
+// One that is malformed is left out, as the standard has it.
+Result<void> ReadTrace(const RawMember& member, EnqueueRequest& request) {
+  CAIRN_ASSIGN_OR_RETURN(const std::string text, ToText(member));
+  if (const auto trace = net::ParseTraceParent(text)) request.trace_parent = trace->ToString();
+  return {};
+}
+
 constexpr std::array kMembers = {
     MemberRow{"queue", Text<&EnqueueRequest::queue>},
     MemberRow{"payload", Json<&EnqueueRequest::payload>},
@@ -238,6 +246,7 @@ constexpr std::array kMembers = {
     MemberRow{"concurrency_key", Text<&EnqueueRequest::concurrency_key>},
     MemberRow{"rate_key", Text<&EnqueueRequest::rate_key>},
     MemberRow{"group", Text<&EnqueueRequest::group>},
+    MemberRow{"traceparent", ReadTrace},
 };
 
 }  // namespace
@@ -301,6 +310,7 @@ void AppendJob(const Job& job, std::span<const JobError> errors, std::string& ou
   object.RawIf("chain_config", job.chain_config);
   object.TextsIf("depends_on", job.depends_on);
   object.NumberIf("waiting_for", job.waiting_for);
+  object.TextIf("traceparent", job.trace_parent);
   object.TimeIf("created_at", job.created_ns);
   object.TimeIf("started_at", job.started_ns);
   object.TimeIf("completed_at", job.completed_ns);
@@ -323,6 +333,7 @@ void AppendFetched(const Job& job, std::string& out) {
   object.Text("lease_expires_at", FormatTime(job.lease_expires_ns));
   object.RawIf("checkpoint", job.checkpoint);
   object.RawIf("tags", job.tags);
+  object.TextIf("traceparent", job.trace_parent);
 }
 
 void AppendQueue(const QueueInfo& queue, std::string& out) {

@@ -82,6 +82,8 @@ struct EnqueueRequest {
   std::string rate_key = {};
   std::string group = {};
 
+  std::string trace_parent = {};  // W3C trace context, given to the worker
+
   // A name made by the caller (MakeId with the lane of the queue), for what must happen once: if
   // there is a job of this name already, it is the answer.
   std::string id = {};

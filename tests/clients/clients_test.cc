@@ -152,5 +152,21 @@ TEST_F(ClientsTest, IoRedis) { RunNode("ioredis.mjs"); }
 TEST_F(ClientsTest, NodeRedis) { RunNode("node_redis.mjs"); }
 TEST_F(ClientsTest, BullMq) { RunNode("bullmq.mjs"); }
 
+// Cairn's own client for TypeScript, compiled and run as its users do.
+TEST_F(ClientsTest, TypeScript) {
+  const std::string out = directory_ / "typescript";
+  Run({"/usr/bin/env", "node", "build-npm/node_modules/typescript/bin/tsc", "-p",
+       "clients/typescript", "--typeRoots", "build-npm/node_modules/@types", "--outDir", out});
+  directory_.Write("typescript/package.json", R"({"type":"module"})");
+  for (const char* name : {"client", "worker", "events"}) {
+    const Finished run = RunToEnd(
+        {.args = {"/usr/bin/env", "node", "--test", out + "/test/" + name + ".test.js"},
+         .environment = {{"CAIRN_URL", "http://" + net::ToString(server_.http())}},
+         .directory = ""},
+        kLimit);
+    EXPECT_TRUE(run.status.ok()) << name << " failed\n" << run.out << run.err;
+  }
+}
+
 }  // namespace
 }  // namespace cairn::testing

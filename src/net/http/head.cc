@@ -68,6 +68,10 @@ std::variant<HttpRequest, HttpRefusal> ReadHead(const http::request_header<http:
 
 std::string_view HttpErrorCode(int status) {
   switch (status) {
+    case 401:
+      return "unauthorized";
+    case 404:
+      return "not_found";
     case 408:
       return "timeout";
     case 413:

@@ -32,6 +32,11 @@ std::chrono::milliseconds TickFor(const HttpServerOptions& options) {
 
 size_t HttpHandler::BodyLimit(const HttpRequest& /*head*/) { return kDefaultBodyLimit; }
 
+std::string HttpHandler::RefusalBody(std::string_view /*path*/, int status,
+                                     std::string_view message, std::string_view request_id) {
+  return HttpErrorBody(HttpErrorCode(status), message, request_id);
+}
+
 std::string FormatServerEvent(const ServerEvent& event) {
   const auto append_field = [](std::string& out, std::string_view name, std::string_view value) {
     out.append(name).append(": ");

@@ -92,7 +92,17 @@ struct HttpWebSocket {
   size_t message_limit = 1024 * 1024;
 };
 
-using HttpReply = std::variant<HttpResponse, HttpEventStream, HttpWebSocket>;
+// A response that is made while the server watches whether the client is still there: for a request
+// that waits for something. When the client leaves or the server drains, whatever `run` awaits is
+// cancelled (Asio's terminal cancellation), and what it then returns is sent if there is somebody
+// to send it to.
+struct HttpLateResponse {
+  std::function<boost::asio::awaitable<HttpResponse>()> run;
+  // Called once, after `run`, if the response could not be sent. May be empty.
+  std::function<boost::asio::awaitable<void>()> unsent;
+};
+
+using HttpReply = std::variant<HttpResponse, HttpEventStream, HttpWebSocket, HttpLateResponse>;
 
 // What the server calls, always on the loop's thread: one handler object per loop. The requests of
 // one connection are handled one after the other; those of different connections interleave where a
@@ -107,6 +117,11 @@ class HttpHandler {
 
   // An exception that escapes gives 500 and is logged with the request id.
   virtual boost::asio::awaitable<HttpReply> Handle(HttpRequest request) = 0;
+
+  // The body with which the server itself refuses a request (400, 408, 413, 500 …); HttpErrorBody
+  // unless the handler's clients expect another. `path` is empty if the head could not be read.
+  virtual std::string RefusalBody(std::string_view path, int status, std::string_view message,
+                                  std::string_view request_id);
 };
 
 struct HttpServerOptions {

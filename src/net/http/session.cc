@@ -4,9 +4,11 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/error.hpp>
@@ -155,6 +157,16 @@ class Session final : public HttpSession, public StreamHost {
     const std::string what = request.method + " " + request.path;
 
     HttpReply reply = co_await CallHandler(std::move(request));
+    std::function<awaitable<void>()> unsent;
+    if (auto* late = std::get_if<HttpLateResponse>(&reply)) {
+      std::optional<HttpResponse> response = co_await AwaitLate(*late);
+      unsent = std::move(late->unsent);
+      if (!response) {
+        if (unsent) co_await unsent();
+        co_return false;
+      }
+      reply = *std::move(response);
+    }
     keep_alive_ = parser_->keep_alive() && !shard_->draining();
     const int status = std::holds_alternative<HttpResponse>(reply)
                            ? std::get<HttpResponse>(reply).status
@@ -175,6 +187,7 @@ class Session final : public HttpSession, public StreamHost {
       keep_alive_ = false;
     }
     const bool sent = co_await Respond(std::get<HttpResponse>(reply));
+    if (!sent && unsent) co_await unsent();
     lingers_ = sent && !keep_alive_;
     co_return sent&& keep_alive_;
   }
@@ -182,6 +195,7 @@ class Session final : public HttpSession, public StreamHost {
   awaitable<ReadResult> ReadRequest() {
     const HttpServerOptions& options = shard_->options();
     request_id_.clear();
+    path_.clear();
     parser_.emplace();
     parser_->header_limit(static_cast<uint32_t>(options.header_limit));
     parser_->body_limit(boost::none);
@@ -206,6 +220,7 @@ class Session final : public HttpSession, public StreamHost {
     HttpRequest request = std::get<HttpRequest>(std::move(head));
     if (request.request_id.empty()) request.request_id = NewRequestId();
     request_id_ = request.request_id;
+    path_ = request.path;
     request.peer = peer_;
     request.tls = kTls;
 
@@ -260,11 +275,52 @@ class Session final : public HttpSession, public StreamHost {
     co_return ErrorResponse(500, "internal error");
   }
 
+  // The response, or nullopt if the client left meanwhile.
+  awaitable<std::optional<HttpResponse>> AwaitLate(HttpLateResponse& late) {
+    using namespace asio::experimental::
+        awaitable_operators;  // NOLINT(google-build-using-namespace)
+    std::optional<HttpResponse> response;
+    bool gone = false;
+    co_await (RunLate(late, response) || WatchClient(gone) || AwaitStop());
+    if (gone) co_return std::nullopt;
+    co_return response;
+  }
+
+  awaitable<void> RunLate(HttpLateResponse& late, std::optional<HttpResponse>& response) {
+    // It is told by what it awaits, not by an exception at its next co_await.
+    co_await asio::this_coro::throw_if_cancelled(false);
+    std::string problem;
+    try {
+      response = co_await late.run();
+    } catch (const std::exception& thrown) {
+      problem = thrown.what();
+    }
+    LogFailure("a request handler failed", problem);
+    if (!response) response = ErrorResponse(500, "internal error");
+  }
+
+  // Returns when the client has left. Requests that it sends ahead are kept; when there are too
+  // many of them to look beyond, nobody looks.
+  awaitable<void> WatchClient(bool& gone) {
+    while (buffer_.size() < kReadBytes) {
+      const auto [failure, size] =
+          co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kTuple);
+      if (failure) {
+        gone = failure != asio::error::operation_aborted;  // else there is a response
+        co_return;
+      }
+      buffer_.commit(size);
+    }
+    asio::steady_timer never(shard_->loop().io(), kNever);
+    co_await never.async_wait(kTuple);
+  }
+
   std::string NewRequestId() { return Uuid::V4(shard_->shared().random).ToString(); }
 
   HttpResponse ErrorResponse(int status, std::string_view message) {
     if (request_id_.empty()) request_id_ = NewRequestId();
-    return HttpResponse::Json(status, HttpErrorBody(HttpErrorCode(status), message, request_id_));
+    return HttpResponse::Json(status,
+                              shard_->handler().RefusalBody(path_, status, message, request_id_));
   }
 
   void LogFailure(std::string_view what, const std::string& problem) {
@@ -378,6 +434,7 @@ class Session final : public HttpSession, public StreamHost {
   std::function<void()> on_abort_;  // closes the socket once a WebSocket has it
   SteadyTime deadline_ = kNever;
   std::string request_id_;
+  std::string path_;
   bool expired_ = false;  // the deadline ended the last wait
   bool idle_ = false;     // between requests
   bool keep_alive_ = false;

@@ -30,6 +30,8 @@ struct ToyHttpLog {
   std::atomic<int> handled = 0;
   std::atomic<int> streams_ended = 0;
   std::atomic<int> sockets_ended = 0;
+  std::atomic<int> late_waiting = 0;
+  std::atomic<int> late_unsent = 0;
 };
 
 // A handler with just enough routes to try a server:
@@ -40,6 +42,7 @@ struct ToyHttpLog {
 //   /limit/N            accepts a body of at most N bytes, answers its size
 //   /throw              throws
 //   /wait               answers when `proceed` is called
+//   /late               answers when `proceed` is called or its wait is cancelled, and says which
 //   /events/N           an event stream of N events; /events/forever does not end by itself
 //   /socket             a WebSocket that echoes
 class ToyHttpHandler final : public HttpHandler {
@@ -73,6 +76,10 @@ class ToyHttpHandler final : public HttpHandler {
       co_await gate_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
       co_return HttpResponse::Text(200, "waited");
     }
+    if (name == "late") {
+      HttpLateResponse late = Late();
+      co_return late;
+    }
     if (name == "events") {
       HttpEventStream stream = Events(request.segments[1]);
       co_return stream;
@@ -96,6 +103,24 @@ class ToyHttpHandler final : public HttpHandler {
     text += request.tls ? "tls\n" : "plain\n";
     text += "x-test " + std::string(request.headers.Get("x-test").value_or("-")) + "\n";
     return text;
+  }
+
+  HttpLateResponse Late() {
+    HttpLateResponse late;
+    late.run = [this] { return RunLate(); };
+    late.unsent = [this]() -> boost::asio::awaitable<void> {
+      ++log_.late_unsent;
+      co_return;
+    };
+    return late;
+  }
+
+  boost::asio::awaitable<HttpResponse> RunLate() {
+    ++log_.late_waiting;
+    co_await gate_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    const auto state = co_await boost::asio::this_coro::cancellation_state;
+    const bool cancelled = state.cancelled() != boost::asio::cancellation_type::none;
+    co_return HttpResponse::Text(200, cancelled ? "cancelled" : "late");
   }
 
   HttpEventStream Events(const std::string& count) {

@@ -1,0 +1,36 @@
+#include "app/api_client.h"
+
+#include <boost/json/parse.hpp>
+#include <utility>
+
+namespace cairn::app {
+
+namespace json = boost::json;
+
+Result<ApiClient> ApiClient::Connect(const Config& config, const ServerChoice& choice,
+                                     std::chrono::milliseconds timeout) {
+  CAIRN_ASSIGN_OR_RETURN(const Url url, choice.url.empty() ? UrlOf(config) : ParseUrl(choice.url));
+  return ApiClient(config, url, choice.ca_file, timeout);
+}
+
+ApiClient::ApiClient(const Config& config, const Url& url, const std::string& ca_file,
+                     std::chrono::milliseconds timeout)
+    : headers_(RequestHeaders(config)),
+      client_(url.address, {.tls = url.tls, .ca_file = ca_file, .timeout = timeout}) {}
+
+Result<json::value> ApiClient::Request(std::string_view method, const std::string& path,
+                                       std::string body) {
+  const Result<net::HttpResponse> response =
+      client_.Request(method, path, std::move(body), headers_);
+  if (!response.ok()) return response.error();
+  if (response->status >= 300) {
+    const ErrorCode code = response->status == 404 ? ErrorCode::kNotFound : ErrorCode::kUnavailable;
+    return Error{code, MessageOf(*response)};
+  }
+  boost::system::error_code failure;
+  json::value answer = json::parse(response->body, failure);
+  if (failure) return Error{ErrorCode::kUnavailable, "the server's answer is not JSON"};
+  return answer;
+}
+
+}  // namespace cairn::app

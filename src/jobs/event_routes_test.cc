@@ -1,0 +1,119 @@
+// The event log over HTTP.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <string>
+
+#include "jobs/testing/route_server.h"
+
+namespace cairn::jobs {
+namespace {
+
+namespace json = boost::json;
+using testing::EventReader;
+
+class EventRoutesTest : public ::testing::Test {
+ protected:
+  std::string Run(const std::string& queue) {
+    std::string id = server_.Enqueue(queue);
+    server_.Fetch(queue);
+    server_.PostOk("/ack/" + id);
+    return id;
+  }
+
+  testing::RouteServer server_;
+};
+
+TEST_F(EventRoutesTest, AStreamTellsWhatHappensFromNowOn) {
+  server_.Enqueue("before");
+  EventReader reader(server_.port(), "");
+  EXPECT_EQ(reader.Next(), "position");
+  const std::string id = Run("mail");
+  EXPECT_EQ(reader.Next(), "enqueued mail");
+  EXPECT_EQ(std::string(reader.data().at("job_id").as_string()), id);
+  EXPECT_EQ(reader.last_id(), json::serialize(reader.data().at("seq")));
+  EXPECT_EQ(reader.Next(), "started mail");
+  EXPECT_EQ(reader.Next(), "completed mail");
+  server_.PostOk("/queues/mail/pause");
+  EXPECT_EQ(reader.Next(), "queue.paused mail");
+}
+
+TEST_F(EventRoutesTest, AStreamGoesOnWhereItWas) {
+  std::string last;
+  {
+    EventReader reader(server_.port(), "");
+    EXPECT_EQ(reader.Next(), "position");
+    server_.Enqueue("a");
+    EXPECT_EQ(reader.Next(), "enqueued a");
+    last = reader.last_id();
+  }
+  server_.Enqueue("b");
+  server_.Enqueue("c");
+  EventReader resumed(server_.port(), "", last);
+  EXPECT_EQ(resumed.Next(), "enqueued b");
+  EXPECT_EQ(resumed.Next(), "enqueued c");
+  // A browser that cannot send the header.
+  EventReader browser(server_.port(), "?last_event_id=" + last);
+  EXPECT_EQ(browser.Next(), "enqueued b");
+  // Everything there is.
+  EventReader all(server_.port(), "?last_event_id=0");
+  EXPECT_EQ(all.Next(), "enqueued a");
+}
+
+TEST_F(EventRoutesTest, AStreamTellsOnlyWhatItIsAskedFor) {
+  const std::string id = Run("a");
+  Run("b");
+  EventReader queues(server_.port(), "?last_event_id=0&queues=b,c");
+  EXPECT_EQ(queues.Next(), "enqueued b");
+  EventReader jobs(server_.port(), "?last_event_id=0&job_ids=" + id);
+  EXPECT_EQ(jobs.Next(), "enqueued a");
+  EventReader types(server_.port(), "?last_event_id=0&types=completed&queues=a,b");
+  EXPECT_EQ(types.Next(), "completed a");
+  EXPECT_EQ(types.Next(), "completed b");
+  EXPECT_EQ(server_.Refusal(server_.Get("/events?types=exploded")), "400 VALIDATION_ERROR");
+}
+
+TEST_F(EventRoutesTest, TheLogIsReadPageByPage) {
+  for (int i = 0; i < 5; ++i) server_.Enqueue("q");
+  json::value page = server_.GetOk("/cluster/events?limit=3");
+  EXPECT_EQ(page.at("events").as_array().size(), 3U);
+  page = server_.GetOk("/cluster/events?limit=3&after_seq=" + json::serialize(page.at("next_seq")));
+  EXPECT_EQ(page.at("events").as_array().size(), 2U);
+  page = server_.GetOk("/cluster/events?after_seq=" + json::serialize(page.at("next_seq")));
+  EXPECT_EQ(page.at("events").as_array().size(), 0U);
+  EXPECT_EQ(server_.Refusal(server_.Get("/cluster/events?limit=1001")), "400 VALIDATION_ERROR");
+  EXPECT_EQ(server_.Refusal(server_.Get("/cluster/events?after_seq=-1")), "400 VALIDATION_ERROR");
+}
+
+TEST_F(EventRoutesTest, ThroughputIsCountedByTheMinute) {
+  const auto last = [&](size_t back) {
+    const json::value minutes = server_.GetOk("/metrics/throughput");
+    EXPECT_EQ(minutes.as_array().size(), 60U);
+    const json::value minute = minutes.at(59 - back);
+    return fmt::format("{}/{}/{}", minute.at("enqueued").as_int64(),
+                       minute.at("completed").as_int64(), minute.at("failed").as_int64());
+  };
+  Run("q");
+  server_.Enqueue("q");
+  EXPECT_EQ(last(0), "2/1/0");
+  const json::value job = server_.Fetch("q");
+  server_.PostOk("/fail/" + std::string(job.at("job_id").as_string()), R"({"error":"x"})");
+  EXPECT_EQ(last(0), "2/1/1");
+  server_.server().clock().AdvanceMillis(60'000);
+  server_.Enqueue("q");
+  EXPECT_EQ(last(0), "1/0/0");
+  EXPECT_EQ(last(1), "2/1/1");
+  server_.server().clock().AdvanceMillis(59 * 60'000);
+  EXPECT_EQ(last(59), "1/0/0");
+  server_.server().clock().AdvanceMillis(120 * 60'000);
+  server_.Enqueue("q");
+  EXPECT_EQ(last(0), "1/0/0");
+  EXPECT_EQ(last(59), "0/0/0");
+}
+
+}  // namespace
+}  // namespace cairn::jobs

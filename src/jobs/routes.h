@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "doors/route_store.h"
+#include "doors/route_table.h"
+#include "doors/waiters.h"
+
+namespace cairn::jobs {
+
+// What the routes work with. All of it outlives the table's use.
+struct RouteParts {
+  doors::RouteStore& store;
+  doors::Waiters& waiters;
+  const Clock& clock;
+  Random& random;
+  std::string version;  // of the server, for GET /info
+};
+
+// Adds the queue's routes under /api/v1, whose errors are {"error":text,"code":CODE}.
+void AddJobRoutes(const RouteParts& parts, doors::RouteTable& table);
+
+}  // namespace cairn::jobs

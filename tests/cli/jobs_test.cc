@@ -1,0 +1,150 @@
+// `cairn jobs …`, `cairn queues …` and `cairn workers` against the real binary.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/process.h"
+#include "tests/support/server.h"
+#include "tests/support/temp_directory.h"
+
+namespace cairn::testing {
+namespace {
+
+namespace json = boost::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class JobsCommandTest : public ::testing::Test {
+ protected:
+  Finished Cairn(std::vector<std::string> args) {
+    args.insert(args.end(), {"--url", "http://" + net::ToString(server_.http())});
+    return RunCairn(args);
+  }
+  Finished Jobs(std::vector<std::string> args) {
+    args.insert(args.begin(), "jobs");
+    return Cairn(std::move(args));
+  }
+  Finished Queues(std::vector<std::string> args) {
+    args.insert(args.begin(), "queues");
+    return Cairn(std::move(args));
+  }
+  // Adds a job and returns its id.
+  std::string Enqueue(std::vector<std::string> args) {
+    args.insert(args.begin(), "enqueue");
+    args.emplace_back("--json");
+    const Finished done = Jobs(std::move(args));
+    EXPECT_EQ(done.status.code, 0) << done.err;
+    return std::string(json::parse(done.out).at("job_id").as_string());
+  }
+  json::value Job(const std::string& id) {
+    const Finished done = Jobs({"get", id, "--json"});
+    EXPECT_EQ(done.status.code, 0) << done.err;
+    return json::parse(done.out);
+  }
+
+  TempDirectory directory_;
+  Server server_ = Server::MustStart({.data = directory_ / "data"});
+};
+
+TEST_F(JobsCommandTest, AJobIsEnqueuedShownAndChanged) {
+  const std::string id = Enqueue(
+      {"mail", R"({"to":"ann"})", "--priority", "high", "--tag", "tenant=a", "--max-retries", "7"});
+  const Finished shown = Jobs({"get", id});
+  EXPECT_EQ(shown.status.code, 0);
+  EXPECT_THAT(shown.out, AllOf(StartsWith(id + "  mail  pending"), HasSubstr(R"({"to":"ann"})"),
+                               HasSubstr(R"({"tenant":"a"})")));
+  EXPECT_EQ(Job(id).at("max_retries").as_int64(), 7);
+  EXPECT_EQ(Jobs({"hold", id, "--reason", "odd"}).out, id + "  held\n");
+  EXPECT_EQ(Job(id).at("hold_reason").as_string(), "odd");
+  EXPECT_EQ(Jobs({"approve", id}).out, id + "  pending\n");
+  EXPECT_EQ(Jobs({"move", id, "post"}).out, id + "  moved\n");
+  EXPECT_EQ(Jobs({"cancel", id}).out, id + "  cancelled\n");
+  EXPECT_EQ(Jobs({"retry", id}).out, id + "  retried\n");
+  EXPECT_EQ(Jobs({"hold", id}).status.code, 0);
+  EXPECT_EQ(Jobs({"reject", id}).out, id + "  dead\n");
+  EXPECT_EQ(Jobs({"delete", id}).out, id + "  deleted\n");
+  const Finished gone = Jobs({"get", id});
+  EXPECT_EQ(gone.status.code, 1);
+  EXPECT_THAT(gone.err, StartsWith("cairn: jobs: "));
+}
+
+TEST_F(JobsCommandTest, SeveralJobsAreChangedAndWhatFailsIsTold) {
+  const std::string first = Enqueue({"q"});
+  const std::string second = Enqueue({"q"});
+  const Finished done = Jobs({"cancel", first, "job_none", second});
+  EXPECT_EQ(done.status.code, 1);
+  EXPECT_THAT(done.out, AllOf(HasSubstr(first + "  cancelled"), HasSubstr("job_none  error: "),
+                              HasSubstr(second + "  cancelled")));
+}
+
+TEST_F(JobsCommandTest, AResultIsWaitedFor) {
+  std::thread worker([&] {
+    net::HttpClient client = server_.Http();
+    const auto fetched = client.Post("/api/v1/fetch", R"({"queues":["sum"],"wait":60})");
+    const json::value job = json::parse(fetched->body);
+    client.Post("/api/v1/ack/" + std::string(job.at("job_id").as_string()), R"({"result":42})");
+  });
+  const Finished done = Jobs({"enqueue", "sum", "[40,2]", "--wait", "60"});
+  worker.join();
+  EXPECT_EQ(done.status.code, 0) << done.out << done.err;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("sum  completed"), HasSubstr("42")));
+}
+
+TEST_F(JobsCommandTest, QueuesAreListedAndManaged) {
+  Enqueue({"mail"});
+  Enqueue({"mail", "{}", "--delay", "1h"});
+  const Finished list = Queues({});
+  EXPECT_EQ(list.status.code, 0) << list.err;
+  EXPECT_THAT(list.out, AllOf(HasSubstr("queue"), HasSubstr("mail")));
+  EXPECT_EQ(Queues({"pause", "mail"}).out, "mail  paused\n");
+  EXPECT_THAT(Queues({"list"}).out, HasSubstr("paused"));
+  EXPECT_EQ(Queues({"resume", "mail"}).out, "mail  resumed\n");
+  EXPECT_EQ(Queues({"concurrency", "mail", "3"}).status.code, 0);
+  EXPECT_EQ(Queues({"throttle", "mail", "10", "1000"}).status.code, 0);
+  const json::value queue = json::parse(Queues({"--json"}).out).at(0);
+  EXPECT_EQ(queue.at("max_concurrency").as_int64(), 3);
+  EXPECT_EQ(queue.at("rate_limit").as_int64(), 10);
+  EXPECT_EQ(Queues({"unthrottle", "mail"}).status.code, 0);
+  EXPECT_EQ(Queues({"drain", "mail", "--wait", "1"}).out, "mail  drained\n");
+  EXPECT_EQ(Queues({"clear", "mail"}).out, "mail  cleared\n");
+  EXPECT_EQ(Queues({"delete", "mail"}).out, "mail  deleted\n");
+  EXPECT_EQ(json::parse(Queues({"--json"}).out).as_array().size(), 0U);
+}
+
+TEST_F(JobsCommandTest, WorkersAreListed) {
+  ASSERT_TRUE(server_.Http()
+                  .Post("/api/v1/fetch",
+                        R"({"queues":["a","b"],"worker_id":"w-7","hostname":"box","wait":0})")
+                  .ok());
+  EXPECT_THAT(Cairn({"workers"}).out, AllOf(HasSubstr("w-7"), HasSubstr("box"), HasSubstr("a")));
+  EXPECT_EQ(json::parse(Cairn({"workers", "--json"}).out).at(0).at("id").as_string(), "w-7");
+}
+
+TEST_F(JobsCommandTest, EverythingIsVerified) {
+  Enqueue({"q"});
+  Enqueue({"q"});
+  const Finished sound = Jobs({"verify"});
+  EXPECT_EQ(sound.status.code, 0) << sound.err;
+  EXPECT_EQ(sound.out, "ok 2 jobs in 1 queues agree with every index and count\n");
+}
+
+TEST_F(JobsCommandTest, WhatIsWrongIsToldInOneLine) {
+  EXPECT_THAT(Jobs({"enque", "q"}).err,
+              HasSubstr("unknown action 'enque' (did you mean 'enqueue'?)"));
+  const Finished usage = Jobs({"move", "x"});
+  EXPECT_EQ(usage.status.code, 2);
+  EXPECT_THAT(usage.err, HasSubstr("usage: cairn jobs move ID QUEUE"));
+  EXPECT_THAT(Jobs({"enqueue", "q", "{oops"}).err, HasSubstr("the payload is not JSON"));
+  EXPECT_THAT(Jobs({"enqueue", "q", "{}", "--tag", "x"}).err, HasSubstr("expected NAME=VALUE"));
+  EXPECT_THAT(Jobs({"enqueue", "q", "{}", "--delay", "soon"}).err, HasSubstr("delay"));
+  EXPECT_THAT(Queues({"concurrency", "q", "many"}).err, HasSubstr("'many' is not a number"));
+  EXPECT_EQ(RunCairn({"workers", "--url", "http://127.0.0.1:1"}).status.code, 1);
+}
+
+}  // namespace
+}  // namespace cairn::testing
