@@ -204,7 +204,6 @@ int64_t Stream::EstimateEntriesRead(StreamId id) const {
   const auto added = static_cast<int64_t>(entries_added_);
   if (entries_added_ == 0) return 0;
   if (length_ == 0 && id <= last_id_) return added;
-  if (!id.IsZero() && id < max_deleted_id_) return kUnknownEntriesRead;
   if (id == last_id_) return added;
   if (id > last_id_) return kUnknownEntriesRead;
   // Nothing is missing from the first entry on: then the places before it are known.

@@ -182,5 +182,16 @@ TEST_F(StreamGroupCommandsTest, InfoInFull) {
   )");
 }
 
+TEST_F(StreamGroupCommandsTest, TheLagIsKnownAgainOnceWhatWasDeletedLiesBeforeTheFirstEntry) {
+  server_.Play(R"(
+    XADD t 1-1 a b
+    XADD t 2-1 a b
+    XGROUP CREATE t g 1-1
+    XDEL t 1-1 2-1            => (integer) 2
+    XADD t 3-1 a b
+    XINFO GROUPS t            => [["name", "g", "consumers", (integer) 0, "pending", (integer) 0, "last-delivered-id", "1-1", "entries-read", (nil), "lag", (integer) 1]]
+  )");
+}
+
 }  // namespace
 }  // namespace cairn::data
