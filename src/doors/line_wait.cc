@@ -37,7 +37,9 @@ LineWait::LineWait(RouteStore& routes, Waiters& waiters, std::span<const store::
       state->wake.cancel();
     });
   };
-  state_->place = waiters.Join(topics, kind, ask);
+  // A handler looks in a transaction of its own, when it is asked.
+  const auto look = [](Dispatcher&) { return Waiters::Found::kUnknown; };
+  state_->place = waiters.Join(topics, kind, ask, look);
 }
 
 LineWait::~LineWait() { state_->place.reset(); }
