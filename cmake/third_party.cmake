@@ -71,12 +71,19 @@ target_link_libraries(third_re2 INTERFACE Threads::Threads)
 # Outgoing HTTP: webhooks.
 find_package(CURL REQUIRED)
 
+# Time zones of schedules, from the system's zone files; Debian has no static library of it. The
+# definitions are those it was built with: they decide how its types are laid out.
+find_library(CAIRN_LIB_tz date-tz REQUIRED)
+add_library(third_tz UNKNOWN IMPORTED)
+set_target_properties(third_tz PROPERTIES IMPORTED_LOCATION ${CAIRN_LIB_tz}
+                      INTERFACE_COMPILE_DEFINITIONS "USE_OS_TZDB=1;ONLY_C_LOCALE=1;HAS_STRING_VIEW=1")
+
 # What each folder under src links besides the folders below it.
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
 set(CAIRN_LINKS_store third_rocksdb third_pq)
 set(CAIRN_LINKS_net third_asio)
 set(CAIRN_LINKS_doors third_prometheus)
 set(CAIRN_LINKS_data third_luajit-5.1 third_re2)
-set(CAIRN_LINKS_jobs CURL::libcurl OpenSSL::Crypto)
+set(CAIRN_LINKS_jobs CURL::libcurl OpenSSL::Crypto third_tz)
 set(CAIRN_LINKS_admin third_prometheus)
 set(CAIRN_LINKS_app CLI11::CLI11 tomlplusplus::tomlplusplus third_prometheus cairn_version)
