@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Installs the npm packages that tests/clients runs, as tests/clients/package-lock.json pins them,
-# into build-npm/. Says nothing and changes nothing when they are there. The lock file names neither a
-# registry nor optional packages.
+# Installs the npm packages that a folder needs (default: tests/clients), as its package-lock.json pins
+# them, into another (default: build-npm). Says nothing and changes nothing when they are there. The lock
+# files name neither a registry nor optional packages. Usage: npm_test_packages.sh [FOLDER TARGET]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-target=build-npm
+folder=${1:-tests/clients}
+target=${2:-build-npm}
 installed="$target/installed.json"  # the lock file of what is there, written last
-cmp -s tests/clients/package-lock.json "$installed" && exit 0
+cmp -s "$folder/package-lock.json" "$installed" && exit 0
 
-echo "setup: installing the npm packages of tests/clients"
+echo "setup: installing the npm packages of $folder"
 mkdir -p "$target"
 rm -f "$installed"
-cp tests/clients/package.json tests/clients/package-lock.json "$target"
+cp "$folder/package.json" "$folder/package-lock.json" "$target"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Install scripts only build optional native parts, which the tests do not need.

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Jobs through Cairn, BullMQ, pg-boss and graphile-worker, the same work on this machine in one run.
+
+Three kinds of work, with payload and result {} and batches of 64:
+  enqueue    a job id is returned; producers send batches one after the other
+  lifecycle  a job is fetched and acknowledged, from a full queue
+  combined   a job is enqueued, fetched and acknowledged, all at once
+Redis keeps its log as Cairn does (appendfsync always for sync, everysec for interval), PostgreSQL commits
+synchronously for sync and not for interval. After each run every job has to be finished. bench_jobs
+(job_load.cc) is Cairn's client over RESP and HTTP, peers.mjs is that of the others.
+
+Then single jobs over HTTP, the time from an enqueue to a waiting worker, the rates as jobs pile up, and the
+time until the search view has seen everything.
+
+  bench/jobs/run.py                       everything
+  bench/jobs/run.py --only peers          or: http, wake, pending, view
+  bench/jobs/run.py --most-pending 100000 without the 5 million
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from postgres.run import Cluster  # noqa: E402  (found through the line above)
+from servers import PAIRS, ROOT, free_port, start_cairn, start_redis  # noqa: E402
+
+LOAD = os.environ.get("BENCH_JOBS", os.path.join(ROOT, "build", "bench", "bench_jobs"))
+PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers.mjs")
+NPM = os.path.join(ROOT, "build-npm-bench")
+BATCH = 64
+CONCURRENCY = 10
+WANTED = {("sync", "enqueue"): 120_000, ("sync", "lifecycle"): 40_000,
+          ("interval", "enqueue"): 170_000, ("interval", "lifecycle"): 60_000}
+WANTED_HTTP = 8_000
+WANTED_RATIO = 5
+
+
+def load(mode, port, **options):
+    command = [LOAD, mode, str(port)]
+    for name, value in options.items():
+        command += [f"--{name}", str(value)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: {run.stderr}{run.stdout}")
+    return json.loads(run.stdout)
+
+
+class Cairn:
+    def __init__(self, directory, durability):
+        os.makedirs(directory)
+        self.http_port = free_port()
+        self.server = start_cairn(directory, durability, http_port=self.http_port)
+        self.port = self.server.port
+
+    def request(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.http_port}{path}", data, method=method,
+                                         headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=600) as reply:
+            return json.load(reply)
+
+    def queue(self, name):
+        return next((queue for queue in self.request("GET", "/api/v1/queues") if queue["name"] == name), None)
+
+    def check(self, queue, **counts):
+        """What the server says about a queue, after everything is over."""
+        found = self.queue(queue)
+        for name, count in counts.items():
+            if found[name] != count:
+                raise SystemExit(f"cairn: {queue} has {found[name]} {name} jobs instead of {count}")
+
+    def stop(self):
+        self.server.stop()
+
+
+def run_cairn(directory, durability, jobs):
+    cairn = Cairn(directory, durability)
+    try:
+        common = {"concurrency": CONCURRENCY, "batch": BATCH}
+        load("enqueue", cairn.port, queue="warm", jobs=BATCH, **common)
+        results = {"enqueue": load("enqueue", cairn.port, queue="separate", jobs=jobs, **common)}
+        cairn.check("separate", pending=jobs)
+        results["lifecycle"] = load("lifecycle", cairn.port, queue="separate", jobs=jobs, **common)
+        cairn.check("separate", pending=0, active=0, completed=jobs)
+        results["combined"] = load("combined", cairn.port, queue="combined", jobs=jobs, **common)
+        cairn.check("combined", pending=0, active=0, completed=jobs)
+        results["wake"] = load("wake", cairn.port, queue="wake", jobs=200)
+        return results
+    finally:
+        cairn.stop()
+
+
+def run_peer(name, url, jobs):
+    run = subprocess.run(["node", PEERS, name, url, "--jobs", str(jobs), "--concurrency", str(CONCURRENCY),
+                          "--batch", str(BATCH)], capture_output=True, text=True, check=False,
+                         env={**os.environ, "BENCH_NPM": NPM})
+    if run.returncode != 0:
+        raise SystemExit(f"{name}: {run.stderr}")
+    result = json.loads(run.stdout)
+    if result["left"] != 0:
+        raise SystemExit(f"{name}: {result['left']} jobs are not finished")
+    return result
+
+
+def run_bullmq(directory, durability, jobs):
+    os.makedirs(directory)
+    server = start_redis(directory, PAIRS[durability])
+    try:
+        return run_peer("bullmq", f"redis://127.0.0.1:{server.port}", jobs)
+    finally:
+        server.stop()
+
+
+def run_on_postgres(name, directory, durability, jobs):
+    os.makedirs(directory)
+    cluster = Cluster(directory)
+    try:
+        commits = "on" if durability == "sync" else "off"
+        subprocess.run(["/usr/lib/postgresql/15/bin/psql", "-q", "-h", "127.0.0.1", "-p", str(cluster.port),
+                        "-U", "cairn", "-c", f"alter system set synchronous_commit = {commits}",
+                        "-c", "select pg_reload_conf()", "postgres"], check=True, capture_output=True)
+        return run_peer(name, f"postgres://cairn@127.0.0.1:{cluster.port}/postgres", jobs)
+    finally:
+        cluster.stop()
+
+
+def peers(arguments, directory):
+    runs = [("BullMQ on Redis", lambda *a: run_bullmq(*a)),
+            ("pg-boss", lambda *a: run_on_postgres("pgboss", *a)),
+            ("graphile-worker", lambda *a: run_on_postgres("graphile", *a))]
+    for durability in PAIRS:
+        print(f"\n{durability}: jobs per second, batches of {BATCH}, {CONCURRENCY} connections or workers; "
+              f"Cairn {arguments.jobs:,} jobs, peers {arguments.peer_jobs:,}", flush=True)
+        print(f"{'':18} {'enqueue':>10} {'ratio':>7} {'lifecycle':>10} {'ratio':>7} {'combined':>10} {'ratio':>7} "
+              f"{'idle wake p50':>14} {'p99 ms':>8}", flush=True)
+        cairn = run_cairn(os.path.join(directory, f"cairn-{durability}"), durability, arguments.jobs)
+        print_row("Cairn", cairn)
+        for name, run in runs:
+            print_row(name, run(os.path.join(directory, f"{name.split()[0]}-{durability}"), durability,
+                                arguments.peer_jobs), cairn)
+        for work in ("enqueue", "lifecycle"):
+            rate, wanted = cairn[work]["per_second"], WANTED[(durability, work)]
+            print(f"  {work}: wanted {wanted:,}/s, {'reached' if rate >= wanted else 'NOT reached'}")
+    print(f"\nratio: Cairn's rate by the peer's; {WANTED_RATIO} or more is wanted")
+
+
+def print_row(name, results, cairn=None):
+    cells = []
+    for work in ("enqueue", "lifecycle", "combined"):
+        rate = results[work]["per_second"]
+        ratio = f"{cairn[work]['per_second'] / rate:7.1f}" if cairn else " " * 7
+        cells.append(f"{rate:10,.0f} {ratio}")
+    wake = results["wake"]
+    print(f"{name:18} {' '.join(cells)} {wake['p50_ms']:14.2f} {wake['p99_ms']:8.2f}", flush=True)
+
+
+def http(arguments, directory):
+    print("\nSingle jobs by POST /api/v1/enqueue, 64 connections", flush=True)
+    for durability in PAIRS:
+        cairn = Cairn(os.path.join(directory, f"http-{durability}"), durability)
+        try:
+            result = load("http", cairn.http_port, queue="http", jobs=arguments.http_jobs, concurrency=64)
+            cairn.check("http", pending=arguments.http_jobs)
+        finally:
+            cairn.stop()
+        wanted = f"   wanted {WANTED_HTTP:,}" if durability == "sync" else ""
+        print(f"  {durability:10} {result['per_second']:10,.0f}/s   p50 {result['p50_ms']:.2f} ms   "
+              f"p99 {result['p99_ms']:.2f} ms{wanted}", flush=True)
+
+
+def wake(arguments, directory):
+    print("\nFrom an enqueue to the worker that waits in JOB.FETCH BLOCK, one job at a time", flush=True)
+    for durability in ("os", "interval", "sync"):
+        cairn = Cairn(os.path.join(directory, f"wake-{durability}"), durability)
+        try:
+            result = load("wake", cairn.port, queue="wake", jobs=arguments.wakes)
+        finally:
+            cairn.stop()
+        print(f"  {durability:10} p50 {result['p50_ms']:.3f} ms   p99 {result['p99_ms']:.3f} ms", flush=True)
+        for bound, count in result["histogram"]:
+            print(f"    ≤ {bound:8.3f} ms {count:7} {'#' * (60 * count // arguments.wakes)}")
+
+
+def pending(arguments, directory):
+    print(f"\nRates while jobs are pending (interval), {arguments.jobs:,} jobs more each", flush=True)
+    print(f"  {'pending':>10} {'enqueue/s':>12} {'lifecycle/s':>12} {'to the first':>13}", flush=True)
+    base = None
+    cairn = Cairn(os.path.join(directory, "pending"), "interval")
+    try:
+        common = {"queue": "deep", "concurrency": CONCURRENCY, "batch": BATCH}
+        depth = 0
+        for target in (1_000, 100_000, 5_000_000):
+            if target > arguments.most_pending:
+                break
+            load("enqueue", cairn.port, jobs=target - depth, **common)
+            depth = target
+            enqueue = load("enqueue", cairn.port, jobs=arguments.jobs, **common)
+            cycle = load("lifecycle", cairn.port, jobs=arguments.jobs, **common)
+            cairn.check("deep", pending=depth, active=0)
+            base = base or cycle["per_second"]
+            print(f"  {depth:10,} {enqueue['per_second']:12,.0f} {cycle['per_second']:12,.0f} "
+                  f"{cycle['per_second'] / base:13.2f}", flush=True)
+    finally:
+        cairn.stop()
+
+
+def view(arguments, directory):
+    print("\nTime until the search view has seen everything", flush=True)
+    cairn = Cairn(os.path.join(directory, "view"), "interval")
+    try:
+        started = time.monotonic()
+        load("enqueue", cairn.port, queue="view", jobs=arguments.jobs, concurrency=CONCURRENCY, batch=BATCH)
+        enqueued = time.monotonic()
+        total = wait_for_view(cairn)
+        print(f"  {arguments.jobs:,} enqueued in {enqueued - started:.1f} s, all of them in the view "
+              f"{time.monotonic() - enqueued:.1f} s later", flush=True)
+        if total != arguments.jobs:
+            raise SystemExit(f"the view has {total} jobs instead of {arguments.jobs}")
+        started = time.monotonic()
+        rebuilt = cairn.request("POST", "/admin/rebuild-sqlite")["rebuilt"]
+        print(f"  {rebuilt:,} jobs built anew in {time.monotonic() - started:.1f} s", flush=True)
+    finally:
+        cairn.stop()
+
+
+def wait_for_view(cairn):
+    """A search is answered when the view has all that was committed before it; it may say: later."""
+    while True:
+        try:
+            return cairn.request("POST", "/api/v1/jobs/search", {"limit": 1})["total"]
+        except urllib.error.HTTPError as error:
+            if error.code != 503:
+                raise
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=200_000, help="of each of Cairn's runs")
+    parser.add_argument("--peer-jobs", type=int, default=20_000, help="of each of the peers' runs")
+    parser.add_argument("--http-jobs", type=int, default=40_000)
+    parser.add_argument("--wakes", type=int, default=1_000)
+    parser.add_argument("--most-pending", type=int, default=5_000_000)
+    parser.add_argument("--only", choices=("peers", "http", "wake", "pending", "view"))
+    arguments = parser.parse_args()
+    if arguments.only in (None, "peers"):
+        subprocess.run([os.path.join(ROOT, "scripts", "npm_test_packages.sh"), "bench/jobs", NPM], check=True)
+    directory = tempfile.mkdtemp(prefix="cairn-bench-jobs-")
+    os.chmod(directory, 0o755)
+    try:
+        for name, part in (("peers", peers), ("http", http), ("wake", wake), ("pending", pending),
+                           ("view", view)):
+            if arguments.only in (None, name):
+                part(arguments, directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
