@@ -38,12 +38,13 @@ redis-suite: build  ## the Redis project's own tests against Cairn
 
 bench: packages-test build/build.ninja  ## Cairn beside Redis and pgbench, and the store alone
 	@$(configure) -B build  # Google Benchmark may have been installed since
-	@ninja -C build -j $(JOBS) cairn bench_store bench_seats
+	@ninja -C build -j $(JOBS) cairn bench_store bench_seats bench_jobs
 	@bench/kv/run.py
 	@bench/data/run.py
 	@bench/data/run.py --large
 	@bench/postgres/run.py
 	@bench/seats/run.py
+	@bench/jobs/run.py
 	@build/bench/bench_store
 
 fmt: packages-lint  ## lay out the code
@@ -57,7 +58,7 @@ fuzz: build-fuzz/build.ninja  ## run each fuzzer for FUZZ_SECONDS (default 300)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build-fuzz
 
 clean:  ## remove all build directories
-	rm -rf build build-asan build-tsan build-fuzz build-lint build-test build-npm build-redis-suite
+	rm -rf build build-asan build-tsan build-fuzz build-lint build-test build-npm build-npm-bench build-redis-suite
 
 # Each group of packages contains what its targets need to build.
 packages-build:

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -59,19 +60,16 @@ class Cairn:
         self.server = start_cairn(directory, durability, http_port=self.http_port)
         self.port = self.server.port
 
-    def request(self, method, path, body=None):
+    def request(self, method, path, body=None, headers=()):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.http_port}{path}", data, method=method,
-                                         headers={"Content-Type": "application/json"})
+                                         headers={"Content-Type": "application/json", **dict(headers)})
         with urllib.request.urlopen(request, timeout=600) as reply:
             return json.load(reply)
 
-    def queue(self, name):
-        return next((queue for queue in self.request("GET", "/api/v1/queues") if queue["name"] == name), None)
-
     def check(self, queue, **counts):
         """What the server says about a queue, after everything is over."""
-        found = self.queue(queue)
+        found = json.loads(self.server.command("QUEUE.GET", queue))
         for name, count in counts.items():
             if found[name] != count:
                 raise SystemExit(f"cairn: {queue} has {found[name]} {name} jobs instead of {count}")
@@ -224,7 +222,7 @@ def view(arguments, directory):
         if total != arguments.jobs:
             raise SystemExit(f"the view has {total} jobs instead of {arguments.jobs}")
         started = time.monotonic()
-        rebuilt = cairn.request("POST", "/admin/rebuild-sqlite")["rebuilt"]
+        rebuilt = cairn.request("POST", "/api/v1/admin/rebuild-sqlite")["rebuilt"]
         print(f"  {rebuilt:,} jobs built anew in {time.monotonic() - started:.1f} s", flush=True)
     finally:
         cairn.stop()
@@ -234,7 +232,8 @@ def wait_for_view(cairn):
     """A search is answered when the view has all that was committed before it; it may say: later."""
     while True:
         try:
-            return cairn.request("POST", "/api/v1/jobs/search", {"limit": 1})["total"]
+            return cairn.request("POST", "/api/v1/jobs/search", {"limit": 1},
+                                 {"X-Cairn-Commit": "latest"})["total"]
         except urllib.error.HTTPError as error:
             if error.code != 503:
                 raise

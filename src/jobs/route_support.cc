@@ -209,6 +209,7 @@ void AddJobRoutes(const RouteParts& given, doors::RouteTable& table) {
   AddQueueRoutes(parts, table);
   AddEventRoutes(parts, table);
   AddWebhookRoutes(parts, table);
+  AddScheduleRoutes(parts, table);
 }
 
 }  // namespace cairn::jobs

@@ -30,6 +30,7 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table);
 void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table);
 void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table);
 void AddWebhookRoutes(const SharedParts& parts, doors::RouteTable& table);
+void AddScheduleRoutes(const SharedParts& parts, doors::RouteTable& table);
 
 // --- Transactions -------------------------------------------------------------------------------
 

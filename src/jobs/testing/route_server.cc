@@ -12,6 +12,7 @@
 #include "jobs/commands.h"
 #include "jobs/due.h"
 #include "jobs/routes.h"
+#include "jobs/schedule.h"
 #include "jobs/verify.h"
 #include "net/resp/client.h"
 #include "store/timers.h"
@@ -133,7 +134,9 @@ void RouteServer::Advance(int64_t ms) {
 }
 
 void RouteServer::FireTimers() {
+  ScheduleTicks schedules;
   DueTimers due;
+  due.Register(DueKind::kSchedule, schedules);
   store::TimerService timers(server_.store(), server_.clock(), Log::Silent());
   due.RegisterWith(timers);
   // Looking sets timers of now, which act.
