@@ -24,7 +24,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan|Debug)$")
 endif()
 
 # Folders whose sources mostly reach Asio, directly or through headers of net.
-set(CAIRN_ASIO_FOLDERS net doors data jobs admin app)
+set(CAIRN_ASIO_FOLDERS net doors data jobs view admin app)
 
 function(cairn_add_precompiled name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;LIBRARIES")

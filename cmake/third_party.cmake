@@ -78,6 +78,10 @@ add_library(third_tz UNKNOWN IMPORTED)
 set_target_properties(third_tz PROPERTIES IMPORTED_LOCATION ${CAIRN_LIB_tz}
                       INTERFACE_COMPILE_DEFINITIONS "USE_OS_TZDB=1;ONLY_C_LOCALE=1;HAS_STRING_VIEW=1")
 
+# SQL for the search view, statically.
+cairn_static_library(sqlite3)
+target_link_libraries(third_sqlite3 INTERFACE m Threads::Threads ${CMAKE_DL_LIBS})
+
 # What each folder under src links besides the folders below it.
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
 set(CAIRN_LINKS_store third_rocksdb third_pq)
@@ -85,5 +89,6 @@ set(CAIRN_LINKS_net third_asio)
 set(CAIRN_LINKS_doors third_prometheus)
 set(CAIRN_LINKS_data third_luajit-5.1 third_re2)
 set(CAIRN_LINKS_jobs CURL::libcurl OpenSSL::Crypto third_tz)
+set(CAIRN_LINKS_view third_sqlite3)
 set(CAIRN_LINKS_admin third_prometheus)
 set(CAIRN_LINKS_app CLI11::CLI11 tomlplusplus::tomlplusplus third_prometheus cairn_version)

@@ -15,6 +15,7 @@
 #include "app/jobs.h"
 #include "app/migrate.h"
 #include "app/report.h"
+#include "app/schedules.h"
 #include "app/seats.h"
 #include "app/serve.h"
 #include "app/terminal.h"
@@ -38,6 +39,7 @@ struct Given {
   JobsOptions jobs;
   QueuesOptions queues;
   WorkersOptions workers;
+  SchedulesOptions schedules;
   std::string shell;
 };
 
@@ -62,6 +64,7 @@ class CommandLine {
     AddJobs();
     AddQueues();
     AddWorkers();
+    AddSchedules();
     AddVersion();
     AddCompletion();
   }
@@ -298,7 +301,8 @@ class CommandLine {
                           const char* description) {
       jobs->add_option(flag, value, description)->type_name(type);
     };
-    text("--priority", given.priority, "critical|high|normal", "enqueue: the job's priority");
+    text("--priority", given.priority, "critical|high|normal",
+         "enqueue, bulk change_priority: the priority");
     text("--unique-key", given.unique_key, "KEY", "enqueue: only one live job may have this key");
     text("--delay", given.delay, "5s", "enqueue: not before this much later");
     text("--scheduled-at", given.scheduled_at, "TIME", "enqueue: not before this time (RFC 3339)");
@@ -313,9 +317,13 @@ class CommandLine {
         ->type_name("SECONDS")
         ->check(CLI::Range(0, 60));
     text("--reason", given.reason, "TEXT", "hold: why");
-    text("--queue", given.queue, "QUEUE", "list: jobs of this queue");
-    text("--state", given.states, "STATE,…", "list: jobs in these states");
-    jobs->add_option("--limit", given.limit, "list: how many at most (default: 50)")
+    text("--queue", given.queue, "QUEUE", "list, bulk: jobs of this queue");
+    text("--state", given.states, "STATE,…", "list, bulk: jobs in these states");
+    text("--filter", given.filter, "JSON",
+         "list, bulk: what else has to fit, as POST /api/v1/jobs/search takes it");
+    text("--cursor", given.cursor, "CURSOR", "list: goes on behind this page");
+    text("--to", given.to_queue, "QUEUE", "bulk move: into this queue");
+    jobs->add_option("--limit", given.limit, "list, search: how many at most (default: 50)")
         ->type_name("N")
         ->check(CLI::Range(1, 1'000));
     AddServer(jobs, given.server.url, given.server.ca_file);
@@ -349,6 +357,31 @@ class CommandLine {
       return Workers(loaded.config, given_.workers, terminal_);
     });
     AddServer(workers, given.server.url, given.server.ca_file);
+  }
+
+  void AddSchedules() {
+    SchedulesOptions& given = given_.schedules;
+    CLI::App* schedules =
+        AddCommand("schedules", "List, create, pause and trigger jobs that come again", [this] {
+          const LoadedConfig loaded = Load(Purpose::kOther);
+          if (Complain(loaded)) return int{kExitUsage};
+          given_.schedules.json = given_.json;
+          return Schedules(loaded.config, given_.schedules, terminal_);
+        });
+    schedules->add_option("action", given.action, SchedulesActionsHelp());
+    schedules->add_option("arguments", given.arguments, "What the action is about");
+    const auto text = [&](const char* flag, std::string& value, const char* type,
+                          const char* description) {
+      schedules->add_option(flag, value, description)->type_name(type);
+    };
+    text("--timezone", given.timezone, "ZONE", "create, update: Europe/Berlin (default: UTC)");
+    text("--overlap", given.overlap, "skip|queue|parallel",
+         "create, update: while the job before has not ended (default: skip)");
+    text("--catch-up", given.catch_up, "none|one|all",
+         "create, update: for ticks that were missed (default: one)");
+    text("--catch-up-window", given.catch_up_window, "24h",
+         "create, update: how late a tick may be made up for (default: 24h)");
+    AddServer(schedules, given.server.url, given.server.ca_file);
   }
 
   void AddVersion() {
@@ -433,6 +466,7 @@ class CommandLine {
       }
       if (command.name == "completion") command.arguments = {"bash", "zsh", "fish"};
       if (command.name == "seats") command.arguments = SeatsActions();
+      if (command.name == "schedules") command.arguments = SchedulesActions();
       if (command.name == "jobs") command.arguments = JobsActions();
       if (command.name == "queues") command.arguments = QueuesActions();
       commands.push_back(std::move(command));

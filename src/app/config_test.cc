@@ -47,6 +47,7 @@ const std::map<std::string, Sample>& Samples() {
       {"postgres.mode", {"portable", "\"portable\""}},
       {"postgres.statement_timeout", {"3s", "\"3s\""}},
       {"seats.key_prefix", {"box:", "\"box:\""}},
+      {"view.file", {"v.sqlite", "\"v.sqlite\""}},
       {"tls.cert", {"c.pem", "\"c.pem\""}},
       {"tls.key", {"k.pem", "\"k.pem\""}},
       {"tls.client_ca", {"ca.pem", "\"ca.pem\""}},

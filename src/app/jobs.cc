@@ -69,18 +69,44 @@ void PrintJob(const json::value& job, const Terminal& terminal) {
   }
 }
 
+std::string Shortened(std::string text) {
+  constexpr size_t kShownBytes = 60;
+  return text.size() > kShownBytes ? text.substr(0, kShownBytes) + "…" : text;
+}
+
 void PrintJobs(const json::value& page, const Terminal& terminal) {
   std::vector<std::vector<std::string>> rows = {
       {"job", "queue", "state", "attempt", "created", "payload"}};
-  constexpr size_t kShownBytes = 60;
   for (const json::value& job : page.at("jobs").as_array()) {
-    std::string payload = TextOf(job, "payload");
-    if (payload.size() > kShownBytes) payload = payload.substr(0, kShownBytes) + "…";
     rows.push_back({TextOf(job, "id"), TextOf(job, "queue"), TextOf(job, "state"),
-                    TextOf(job, "attempt"), TextOf(job, "created_at"), std::move(payload)});
+                    TextOf(job, "attempt"), TextOf(job, "created_at"),
+                    Shortened(TextOf(job, "payload"))});
   }
   terminal.Print(FormatTable(rows));
   terminal.Print(fmt::format("{} of {}", page.at("jobs").as_array().size(), TextOf(page, "total")));
+  if (const std::string cursor = TextOf(page, "cursor"); !cursor.empty()) {
+    terminal.Print(fmt::format("more with --cursor {}", cursor));
+  }
+}
+
+void PrintFound(const json::value& answer, const Terminal& terminal) {
+  std::vector<std::vector<std::string>> rows = {{"job", "queue", "state", "created", "payload"}};
+  for (const json::value& job : answer.at("results").as_array()) {
+    rows.push_back({TextOf(job, "id"), TextOf(job, "queue"), TextOf(job, "state"),
+                    TextOf(job, "created_at"), Shortened(TextOf(job, "payload"))});
+  }
+  terminal.Print(FormatTable(rows));
+}
+
+void PrintBulk(const json::value& answer, const Terminal& terminal) {
+  if (answer.as_object().contains("bulk_operation_id")) {
+    terminal.Print(fmt::format("{}  {}  about {} jobs; GET {} follows it",
+                               TextOf(answer, "bulk_operation_id"), TextOf(answer, "status"),
+                               TextOf(answer, "estimated_total"), TextOf(answer, "progress_url")));
+    return;
+  }
+  terminal.Print(fmt::format("{} changed, {} could not be", TextOf(answer, "affected"),
+                             TextOf(answer, "errors")));
 }
 
 void PrintVerification(const json::value& report, const Terminal& terminal) {
@@ -169,8 +195,17 @@ Result<Asked> Get(ApiClient& client, const JobsOptions& options) {
   return Asked{std::move(job)};
 }
 
-Result<Asked> List(ApiClient& client, const JobsOptions& options) {
-  json::object filter{{"limit", options.limit}};
+// What --filter, --queue and --state say together.
+Result<json::object> FilterOf(const JobsOptions& options) {
+  json::object filter;
+  if (!options.filter.empty()) {
+    boost::system::error_code failure;
+    const json::value given = json::parse(options.filter, failure);
+    if (failure || !given.is_object()) {
+      return Error{ErrorCode::kInvalid, "--filter is not a JSON object"};
+    }
+    filter = given.as_object();
+  }
   if (!options.queue.empty()) filter["queue"] = options.queue;
   if (!options.states.empty()) {
     json::array states;
@@ -182,9 +217,46 @@ Result<Asked> List(ApiClient& client, const JobsOptions& options) {
     }
     filter["state"] = std::move(states);
   }
+  return filter;
+}
+
+Result<Asked> List(ApiClient& client, const JobsOptions& options) {
+  CAIRN_ASSIGN_OR_RETURN(json::object filter, FilterOf(options));
+  filter["limit"] = options.limit;
+  if (!options.cursor.empty()) filter["cursor"] = options.cursor;
   CAIRN_ASSIGN_OR_RETURN(json::value page,
                          client.Post(std::string(kBase) + "/jobs/search", json::serialize(filter)));
   return Asked{std::move(page)};
+}
+
+Result<Asked> Search(ApiClient& client, const JobsOptions& options) {
+  const std::string words = fmt::format("{}", fmt::join(options.arguments, " "));
+  CAIRN_ASSIGN_OR_RETURN(
+      json::value found,
+      client.Get(fmt::format("{}/search/fulltext?q={}&limit={}", kBase, net::PercentEncode(words),
+                             std::min<int64_t>(options.limit, 500))));
+  return Asked{std::move(found)};
+}
+
+// To the jobs named, or to all that fit; never to all there are by mistake.
+Result<Asked> Bulk(ApiClient& client, const JobsOptions& options) {
+  json::object body{{"action", options.arguments[0]}};
+  CAIRN_ASSIGN_OR_RETURN(const json::object filter, FilterOf(options));
+  if (options.arguments.size() > 1) {
+    json::array ids(options.arguments.begin() + 1, options.arguments.end());
+    body["job_ids"] = std::move(ids);
+  } else if (!filter.empty()) {
+    body["filter"] = filter;
+  } else {
+    return Error{ErrorCode::kInvalid, "name jobs, or which ones with --queue, --state or --filter"};
+  }
+  if (!options.to_queue.empty()) body["move_to_queue"] = options.to_queue;
+  if (!options.priority.empty()) body["priority"] = options.priority;
+  CAIRN_ASSIGN_OR_RETURN(json::value answer,
+                         client.Post(std::string(kBase) + "/jobs/bulk", json::serialize(body)));
+  const int exit =
+      TextOf(answer, "errors").empty() || TextOf(answer, "errors") == "0" ? kExitOk : kExitFailure;
+  return Asked{std::move(answer), exit};
 }
 
 // Does the same to each of the jobs; goes on after one that cannot be changed.
@@ -244,6 +316,8 @@ constexpr std::array kActions = {
     ActionRow{"enqueue", "QUEUE [PAYLOAD]", 1, 2, Enqueue, PrintEnqueued},
     ActionRow{"get", "ID", 1, 1, Get, PrintJob},
     ActionRow{"list", "", 0, 0, List, PrintJobs},
+    ActionRow{"search", "WORD…", 1, kAny, Search, PrintFound},
+    ActionRow{"bulk", "ACTION [ID…]", 1, kAny, Bulk, PrintBulk},
     ActionRow{"retry", "ID…", 1, kAny, Act, PrintStatus},
     ActionRow{"cancel", "ID…", 1, kAny, Act, PrintStatus},
     ActionRow{"hold", "ID…", 1, kAny, Act, PrintStatus},

@@ -25,9 +25,12 @@ struct JobsOptions {
   int64_t wait_seconds = 0;       // for the job to end
   // hold
   std::string reason;
-  // list
+  // list, bulk
   std::string queue;
   std::string states;  // a,b
+  std::string filter;  // JSON
+  std::string cursor;
+  std::string to_queue;  // bulk move
   int64_t limit = 50;
 };
 const std::vector<std::string>& JobsActions();

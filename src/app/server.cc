@@ -28,6 +28,7 @@
 #include "jobs/commands.h"
 #include "jobs/due.h"
 #include "jobs/routes.h"
+#include "jobs/schedule.h"
 #include "jobs/webhook_delivery.h"
 #include "net/http/server.h"
 #include "net/loop.h"
@@ -38,6 +39,9 @@
 #include "seats/routes.h"
 #include "store/copy.h"
 #include "store/timers.h"
+#include "view/bulk.h"
+#include "view/routes.h"
+#include "view/view.h"
 
 namespace cairn::app {
 namespace {
@@ -62,6 +66,8 @@ doors::InstanceOptions InstanceOptions(const Config& config) {
           .version = std::string(kVersion)};
 }
 
+constexpr size_t kSearchThreads = 4;
+
 }  // namespace
 
 // The order of members is the order in which things come to life; they go in reverse.
@@ -77,8 +83,9 @@ class Server::Impl {
         health_(*store_),
         instance_(InstanceOptions(config), *store_, clock, random, log),
         timers_(*store_, clock, log),
-        webhooks_(*store_, clock, random, log,
-                  {.user_agent = fmt::format("cairn/{}", kVersion)}),
+        webhooks_(*store_, clock, random, log, {.user_agent = fmt::format("cairn/{}", kVersion)}),
+        view_(*store_, ViewFile(config), random, log),
+        bulk_(*store_, view_, clock, random, log),
         loops_(config.io_threads),
         route_store_(*store_, loops_, instance_.pool()),
         routes_({.title = "Cairn", .version = std::string(kVersion)}),
@@ -91,6 +98,7 @@ class Server::Impl {
     timers_.Register(store::kTimerReclaim, reclaim_);
     timers_.Register(seats::kTimerHold, holds_);
     timers_.Register(seats::kTimerFeed, feeds_);
+    job_timers_.Register(jobs::DueKind::kSchedule, schedules_);
     job_timers_.RegisterWith(timers_);
   }
 
@@ -98,12 +106,15 @@ class Server::Impl {
     latency_.reset();
     webhooks_.Stop();
     timers_.Stop();
+    bulk_.Stop();
+    view_.Stop();
     loops_.Stop();
     // What still runs, a script without end, has nobody left to tell its result.
     instance_.busy().EndAll();
     // Work that began for an HTTP request hands its result to a loop, so the loops must still
     // exist.
     instance_.pool().Stop();
+    search_pool_.Stop();
   }
 
   Impl(const Impl&) = delete;
@@ -119,6 +130,8 @@ class Server::Impl {
     instance_.PostToAll([this](doors::Dispatcher& dispatcher) { route_store_.Join(dispatcher); });
     timers_.Start();
     webhooks_.Start();
+    view_.Start();
+    bulk_.Start();
     latency_ = std::make_unique<admin::LoopLatency>(loops_, clock_);
     CAIRN_ASSIGN_OR_RETURN(
         resp_, Listen("resp", resp_server_, config_.resp, RespSpeaksTls(config_) ? tls : nullptr));
@@ -175,6 +188,8 @@ class Server::Impl {
                         .random = random_,
                         .version = std::string(kVersion)},
                        routes_);
+    view::AddViewRoutes({.view = view_, .bulk = bulk_, .store = route_store_, .pool = search_pool_},
+                        routes_);
     return [this](net::Loop& loop) {
       const auto check = [this](std::string_view secret) {
         return !instance_.needs_password() || instance_.PasswordMatches(secret);
@@ -223,9 +238,13 @@ class Server::Impl {
   data::ReclaimTimers reclaim_;
   seats::HoldTimers holds_{config_.seats_key_prefix, instance_.pubsub()};
   seats::FeedTimers feeds_{config_.seats_key_prefix};
+  jobs::ScheduleTicks schedules_;
   jobs::DueTimers job_timers_;
   store::TimerService timers_;
   jobs::WebhookDelivery webhooks_;
+  view::View view_;
+  view::Bulk bulk_;
+  ThreadPool search_pool_{{.name = "search", .threads = kSearchThreads, .queue_limit = 1'000}};
   net::LoopGroup loops_;
   doors::RouteStore route_store_;
   doors::RouteTable routes_;

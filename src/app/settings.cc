@@ -1,6 +1,7 @@
 #include "app/settings.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -264,6 +265,12 @@ std::vector<Setting> MakeSettings() {
           &Config::postgres_statement_timeout, milliseconds(100), hours(1)),
       NameSetting({"seats.key_prefix", "What the keys of seat reservations begin with."},
                   &Config::seats_key_prefix),
+      WithDefaultText(
+          PathSetting({"view.file",
+                       "The SQLite file of the search view over jobs, one per server. Lost, it is "
+                       "built anew."},
+                      "FILE", &Config::view_file),
+          "view.sqlite in the data directory"),
       PathSetting({"tls.cert", "Certificate (PEM, with its chain); with tls.key it turns TLS on."},
                   "FILE", &Config::tls_cert),
       PathSetting({"tls.key", "Private key of the certificate (PEM, not encrypted)."}, "FILE",
@@ -317,6 +324,13 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string ViewFile(const Config& config) {
+  if (!config.view_file.empty()) return config.view_file;
+  if (config.store_url.empty()) return config.data + "/view.sqlite";
+  const int own = config.http.port != 0 ? config.http.port : getpid();
+  return fmt::format("{}/view-{}.sqlite", config.data, own);
+}
 
 std::string StoreName(const Config& config) {
   return config.store_url.empty() ? config.data : store::postgres::PublicUrl(config.store_url);

@@ -46,6 +46,7 @@ struct Config {
   std::chrono::milliseconds postgres_statement_timeout{10'000};
 
   std::string seats_key_prefix;
+  std::string view_file;  // empty: see ViewFile
 
   std::string password;  // LoadConfig puts the content of password_file here
   std::string password_file;
@@ -62,6 +63,11 @@ struct Config {
 
 // Where the data is, for people: the directory, or the URL without its password.
 std::string StoreName(const Config& config);
+
+// The file of the search view: as set, or a file of this server's own in the data directory.
+// Servers that share a database may share that directory, too, so there the port is part of its
+// name.
+std::string ViewFile(const Config& config);
 
 // One row of the settings table. One name gives the other two: `tls.cert` in the file is
 // CAIRN_TLS_CERT in the environment and --tls-cert on the command line.

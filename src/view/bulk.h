@@ -1,0 +1,114 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "jobs/operations.h"
+#include "store/store.h"
+#include "view/filter.h"
+#include "view/view.h"
+
+namespace cairn::view {
+
+// The same done to many jobs: to those named, or to all that fit a filter.
+//
+// A filter finds jobs in the view; each is looked at again in the transaction that changes it, so
+// that a job which has meanwhile left the queue or the state that was asked for is left alone. Jobs
+// that come in after the start are left alone, too.
+//
+// A task of more than kMostAtOnce jobs runs in the background. Its record is a row of space
+// `system`,
+//
+//   key    jobs/bulk/ID      value  JSON: what to do, how far it is
+//
+// written by the transactions that do the work: after a crash it goes on where it was, and each job
+// is done once. Another process takes it over when its owner has not been heard of for a while.
+struct BulkTask {
+  enum class Status : uint8_t { kQueued, kRunning, kCompleted, kFailed };
+
+  std::string id;
+  Status status = Status::kQueued;
+  std::string request;  // JSON, as it was asked
+  int64_t total = 0;    // jobs that it is about
+  int64_t processed = 0;
+  int64_t affected = 0;
+  int64_t errors = 0;  // jobs that could not be changed
+  std::string error;   // why it failed
+  uint64_t created_ns = 0;
+  uint64_t updated_ns = 0;
+  uint64_t finished_ns = 0;
+
+  std::string owner;  // who runs it
+  std::string after;  // the last job done, of a filter
+  std::string until;  // the last job there was, of a filter
+
+  bool finished() const { return status >= Status::kCompleted; }
+};
+std::string_view BulkStatusName(BulkTask::Status status);
+// What clients see of it.
+std::string BulkJson(const BulkTask& task);
+
+class Bulk {
+ public:
+  static constexpr int64_t kMostAtOnce = 1'000;
+  static constexpr size_t kMostIds = 100'000;
+
+  Bulk(store::Store& store, View& view, const Clock& clock, Random& random, Log log);
+  ~Bulk();  // stops
+  Bulk(const Bulk&) = delete;
+  Bulk& operator=(const Bulk&) = delete;
+
+  // Goes on with what an earlier process has left.
+  void Start();
+  // Ends after the step under way; the rest is done after the next start.
+  void Stop();
+
+  // {"action","job_ids"|"filter","move_to_queue","priority","async"}: does it, or stores the task
+  // and leaves it to the thread. For a thread that may wait.
+  Result<BulkTask> Submit(const std::string& request);
+
+  static Result<std::optional<BulkTask>> Load(store::Reader& reader, std::string_view id);
+  // Woken when the record changes.
+  static store::Topic TopicOf(std::string_view id);
+  static void AddScope(std::string_view id, store::Scopes& scopes);
+
+ private:
+  struct Work;
+
+  void ThreadMain();
+  void TakeOver();
+  Result<void> RunToEnd(BulkTask& task);
+  Result<std::vector<std::string>> NextIds(const Work& work, const BulkTask& task);
+  // Does the next jobs and counts them in `task`, all in one transaction; whether there were any.
+  Result<bool> Step(const Work& work, BulkTask& task);
+  Result<void> StepIn(jobs::Context& context, const Work& work, const std::vector<std::string>& ids,
+                      BulkTask& task);
+  Result<void> Save(const BulkTask& task);
+  Result<void> RemoveOld();
+
+  store::Store& store_;
+  View& view_;
+  const Clock& clock_;
+  Random& random_;
+  const Log log_;
+  const std::string owner_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::deque<std::string> waiting_;  // ids of tasks
+  std::thread thread_;
+};
+
+}  // namespace cairn::view

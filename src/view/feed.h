@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "jobs/event.h"
+#include "store/store.h"
+#include "view/rows.h"
+#include "view/sqlite.h"
+
+namespace cairn::view {
+
+// Brings the store's jobs into a view file: the events since the last time, or everything.
+//
+// An event only says that a job has changed. The feed reads the job as it is now and writes that,
+// so it does not matter how often or how late an event is applied, and a job with a hundred events
+// among those read together is written once. The position stands in the same SQLite transaction as
+// what it stands for: a crash leaves the file at some earlier position, never in between.
+//
+// Used by one thread.
+class Feed {
+ public:
+  // Opens or creates `file`. An error is the file's: it is of another store or version, was in use
+  // when the machine went down, or is damaged. It has to be removed and built anew.
+  static Result<std::unique_ptr<Feed>> Open(store::Store& store, const std::string& file,
+                                            const std::string& store_id);
+  // Marks the file as complete on disk, so that it is trusted after a restart of the machine.
+  Result<void> Close();
+
+  struct Step {
+    uint64_t position = 0;   // the last event in the view
+    bool caught_up = false;  // it was the last there was when the step began
+    bool lost = false;       // events that the view has not seen are gone: build it anew
+  };
+  // Applies the next events, as many as make a good SQLite transaction.
+  Result<Step> Advance();
+
+  // Copies every job and queue of the store into this file, which is new. Returns how many jobs.
+  // `go_on` is asked now and then; false ends it with kUnavailable.
+  Result<int64_t> CopyAll(FunctionRef<bool()> go_on);
+
+  uint64_t position() const { return position_; }
+
+ private:
+  Feed(store::Store& store, std::unique_ptr<Database> database, RowWriter rows)
+      : store_(store), database_(std::move(database)), rows_(std::move(rows)) {}
+
+  Result<void> Apply(store::Reader& reader, const std::vector<jobs::Event>& events);
+  Result<void> ApplyQueue(store::Reader& reader, const std::string& queue);
+  Result<bool> CopyPage(std::string& after, int64_t& copied);
+  Result<void> CopyQueues();
+
+  store::Store& store_;
+  std::unique_ptr<Database> database_;  // that the statements of rows_ belong to
+  RowWriter rows_;
+  uint64_t position_ = 0;
+  std::set<std::string> queues_;  // that have a row
+};
+
+// The name of the store whose view a file is: made once per store, random.
+Result<std::string> LoadStoreId(store::Store& store, Random& random);
+
+}  // namespace cairn::view

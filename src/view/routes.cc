@@ -1,0 +1,334 @@
+#include "view/routes.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/json/object.hpp>
+#include <charconv>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "doors/on_pool.h"
+#include "jobs/job_json.h"
+#include "jobs/refusal.h"
+#include "jobs/route_support.h"
+#include "view/route_schemas.h"
+#include "view/search.h"
+
+namespace cairn::view {
+namespace {
+
+namespace json = boost::json;
+using boost::asio::awaitable;
+using doors::RouteCall;
+using jobs::ErrorReply;
+using net::HttpReply;
+using net::HttpResponse;
+using std::chrono::steady_clock;
+
+constexpr std::string_view kCommitHeader = "X-Cairn-Commit";
+// How long an answer waits for a view that is behind, if nobody insists, and if somebody does.
+constexpr std::chrono::seconds kPolite{2};
+constexpr std::chrono::seconds kInsistent{30};
+// How long a query may run.
+constexpr std::chrono::seconds kQueryLimit{10};
+constexpr std::chrono::minutes kRebuildLimit{10};
+
+using SharedParts = std::shared_ptr<const RouteParts>;
+using Function = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);
+
+// Returns when the view is as new as the request wants it.
+Result<void> Await(View& view, const std::optional<std::string>& wanted) {
+  if (!wanted) {
+    const Result<uint64_t> current = view.WaitUntilCurrent(steady_clock::now() + kPolite);
+    (void)current;  // if not, it answers as it is
+    return {};
+  }
+  const View::Deadline deadline = steady_clock::now() + kInsistent;
+  if (*wanted == "latest") {
+    const Result<uint64_t> current = view.WaitUntilCurrent(deadline);
+    if (!current.ok()) return current.error();
+    return {};
+  }
+  uint64_t event = 0;
+  const char* const end = wanted->data() + wanted->size();
+  if (std::from_chars(wanted->data(), end, event).ptr != end || wanted->empty()) {
+    return jobs::Refuse(jobs::Reason::kValidation,
+                        fmt::format("{} is the number of an event, or latest", kCommitHeader));
+  }
+  const Result<uint64_t> reached = view.WaitFor(event, deadline);
+  if (!reached.ok()) return reached.error();
+  return {};
+}
+
+// Asks the view on a thread of its own.
+using Question = std::function<Result<std::string>(Database&)>;
+awaitable<Result<HttpReply>> Ask(SharedParts parts, const net::HttpRequest& request,
+                                 Question question) {
+  std::optional<std::string> wanted;
+  if (const auto header = request.headers.Get(kCommitHeader)) wanted = std::string(*header);
+  auto work = [parts, wanted, question = std::move(question)]() -> Result<HttpResponse> {
+    CAIRN_RETURN_IF_ERROR(Await(parts->view, wanted));
+    const uint64_t position = parts->view.position();
+    CAIRN_ASSIGN_OR_RETURN(View::Reading reading,
+                           parts->view.Read(steady_clock::now() + kQueryLimit));
+    CAIRN_ASSIGN_OR_RETURN(std::string text, question(reading.database()));
+    HttpResponse response = HttpResponse::Json(200, std::move(text));
+    response.headers.Add(std::string(kCommitHeader), fmt::to_string(position));
+    return response;
+  };
+  Result<HttpResponse> response = co_await doors::OnPool(parts->pool, std::move(work));
+  if (!response.ok()) co_return HttpReply(ErrorReply(response.error()));
+  co_return HttpReply(std::move(*response));
+}
+
+std::string JoinedArray(const std::vector<std::string>& items) {
+  return fmt::format("[{}]", fmt::join(items, ","));
+}
+
+Result<std::string> SearchText(Database& database, const SearchRequest& request) {
+  const auto start = steady_clock::now();
+  CAIRN_ASSIGN_OR_RETURN(const SearchResult result, Search(database, request));
+  const std::chrono::duration<double, std::milli> took = steady_clock::now() - start;
+  std::string cursor;
+  if (result.next) cursor = fmt::format(R"("cursor":"{}",)", EncodeCursor(*result.next));
+  return fmt::format(R"({{"jobs":{},"total":{},{}"has_more":{},"duration_ms":{:.3f}}})",
+                     JoinedArray(result.jobs), result.total, cursor, result.next.has_value(),
+                     took.count());
+}
+
+awaitable<Result<HttpReply>> SearchWith(SharedParts parts, const net::HttpRequest& http,
+                                        const json::object& given) {
+  Result<SearchRequest> request = ParseSearch(given);
+  if (!request.ok()) co_return HttpReply(ErrorReply(request.error()));
+  Question question = [request = std::move(*request)](Database& database) {
+    return SearchText(database, request);
+  };
+  co_return co_await Ask(parts, http, std::move(question));
+}
+
+awaitable<Result<HttpReply>> PostSearch(SharedParts parts, const RouteCall& call) {
+  const json::object given = call.body.is_object() ? call.body.as_object() : json::object{};
+  co_return co_await SearchWith(parts, call.request, given);
+}
+
+// The parameters of a list are members of a search.
+awaitable<Result<HttpReply>> GetJobs(SharedParts parts, const RouteCall& call) {
+  json::object given;
+  for (const auto& [name, value] : call.request.query) {
+    if (name == "state") {
+      json::array states;
+      for (const std::string& state : jobs::SplitList(value)) states.emplace_back(state);
+      given["state"] = std::move(states);
+    } else if (name != "limit") {
+      given[name] = value;
+    }
+  }
+  const Result<int64_t> limit = jobs::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
+  if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
+  given["limit"] = *limit;
+  co_return co_await SearchWith(parts, call.request, given);
+}
+
+awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& call) {
+  std::string text;
+  for (const auto& [name, value] : call.request.query) {
+    if (name == "q") text = value;
+  }
+  const Result<int64_t> limit =
+      jobs::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxFullTextPage);
+  if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
+  Question question = [text, limit = *limit](Database& database) -> Result<std::string> {
+    CAIRN_ASSIGN_OR_RETURN(const std::vector<std::string> found, FullText(database, text, limit));
+    std::string out = R"({"q":)";
+    jobs::AppendJsonString(text, out);
+    return out + R"(,"results":)" + JoinedArray(found) + "}";
+  };
+  co_return co_await Ask(parts, call.request, std::move(question));
+}
+
+awaitable<Result<HttpReply>> PostBulk(SharedParts parts, const RouteCall& call) {
+  const auto start = steady_clock::now();
+  auto work = [parts, request = call.request.body] { return parts->bulk.Submit(request); };
+  const Result<BulkTask> task = co_await doors::OnPool(parts->pool, std::move(work));
+  if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
+  const std::chrono::duration<double, std::milli> took = steady_clock::now() - start;
+  if (task->id.empty()) {
+    co_return HttpReply(
+        jobs::Json(200, fmt::format(R"({{"affected":{},"errors":{},"duration_ms":{:.3f}}})",
+                                    task->affected, task->errors, took.count())));
+  }
+  co_return HttpReply(jobs::Json(
+      202, fmt::format(R"({{"bulk_operation_id":"{0}","status":"{1}","estimated_total":{2},)"
+                       R"("progress_url":"/api/v1/bulk/{0}/progress"}})",
+                       task->id, BulkStatusName(task->status), task->total)));
+}
+
+awaitable<Result<std::optional<BulkTask>>> LoadTask(SharedParts parts, std::string id) {
+  std::optional<BulkTask> task;
+  const doors::RouteStore::Task body = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(task, Bulk::Load(transaction, id));
+    return {};
+  };
+  store::Scopes scopes;
+  Bulk::AddScope(id, scopes);
+  const Result<void> done = co_await parts->store.Read(scopes, body);
+  if (!done.ok()) co_return done.error();
+  co_return task;
+}
+
+HttpReply NoSuchTask() {
+  return HttpReply(
+      ErrorReply(jobs::Refuse(jobs::Reason::kNotFound, "there is no such bulk operation")));
+}
+
+awaitable<Result<HttpReply>> GetBulk(SharedParts parts, const RouteCall& call) {
+  const Result<std::optional<BulkTask>> task = co_await LoadTask(parts, call.PathValue("id"));
+  if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
+  if (!*task) co_return NoSuchTask();
+  co_return HttpReply(jobs::Json(200, BulkJson(**task)));
+}
+
+net::ServerEvent ProgressEvent(const BulkTask& task) {
+  constexpr std::array<std::string_view, 4> kTypes = {"bulk.async.started", "bulk.async.progress",
+                                                      "bulk.async.completed", "bulk.async.failed"};
+  const std::string_view type = kTypes[static_cast<size_t>(task.status)];
+  const double percent = task.total == 0 ? 100
+                                         : 100.0 * static_cast<double>(task.processed) /
+                                               static_cast<double>(task.total);
+  std::string data = fmt::format(
+      R"({{"type":"{}","task_id":"{}","status":"{}","affected":{},"total":{},"processed":{},"percent":{:.1f},)",
+      type, task.id, BulkStatusName(task.status), task.affected, task.total, task.processed,
+      std::min(percent, 100.0));
+  if (!task.error.empty()) {
+    data += R"("error":)";
+    jobs::AppendJsonString(task.error, data);
+    data += ',';
+  }
+  data += fmt::format(R"("created_at_ns":{}}})", task.updated_ns);
+  return net::ServerEvent(fmt::to_string(task.processed), std::string(type), std::move(data));
+}
+
+// Tells of every step until the task is over.
+awaitable<void> RunProgress(SharedParts parts, std::string id, net::EventSink& sink) {
+  doors::RouteStore::Signal signal(parts->store, Bulk::TopicOf(id));
+  while (!sink.gone()) {
+    const Result<std::optional<BulkTask>> task = co_await LoadTask(parts, id);
+    if (!task.ok() || !*task) co_return;
+    const net::ServerEvent event = ProgressEvent(**task);
+    if (!co_await sink.Send(event)) co_return;
+    if ((*task)->finished()) co_return;
+    if (!co_await signal.Wait()) co_return;
+  }
+}
+
+awaitable<Result<HttpReply>> GetProgress(SharedParts parts, const RouteCall& call) {
+  const std::string id = call.PathValue("id");
+  const Result<std::optional<BulkTask>> task = co_await LoadTask(parts, id);
+  if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
+  if (!*task) co_return NoSuchTask();
+  net::HttpEventStream stream;
+  stream.run = [parts, id](net::EventSink& sink) { return RunProgress(parts, id, sink); };
+  co_return HttpReply(std::move(stream));
+}
+
+awaitable<Result<HttpReply>> PostRebuild(SharedParts parts, const RouteCall& /*call*/) {
+  const auto start = steady_clock::now();
+  auto work = [parts] { return parts->view.Rebuild(steady_clock::now() + kRebuildLimit); };
+  const Result<int64_t> rebuilt = co_await doors::OnPool(parts->pool, std::move(work));
+  if (!rebuilt.ok()) co_return HttpReply(ErrorReply(rebuilt.error()));
+  const std::chrono::duration<double, std::milli> took = steady_clock::now() - start;
+  co_return HttpReply(
+      jobs::Json(200, fmt::format(R"({{"status":"ok","rebuilt":{},"duration_ms":{:.3f}}})",
+                                  *rebuilt, took.count())));
+}
+
+std::vector<doors::QueryParameter> ListParameters() {
+  return {{"queue", "Of this queue."},
+          {"state", "In one of these states: a,b"},
+          {"priority", "critical, high or normal."},
+          {"unique_key", "With this unique key."},
+          {"batch_id", "Of this batch."},
+          {"worker_id", "Last given to this worker."},
+          {"parent_id", "Made by this job."},
+          {"chain_id", "Of this chain."},
+          {"job_id_prefix", "Whose ids begin so."},
+          {"payload_contains", "With this text in the payload."},
+          {"payload_jq", "Whose payload is so: .plan == \"pro\""},
+          {"error_contains", "With this text in one of the errors."},
+          {"created_after", "RFC 3339."},
+          {"created_before", "RFC 3339."},
+          {"sort", "created_at, priority, started_at, completed_at or attempt."},
+          {"order", "desc, or asc."},
+          {"limit", "Up to 1000; 50 unless given.", "integer"},
+          {"cursor", "Of the page before."}};
+}
+
+}  // namespace
+
+void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
+  const auto parts = std::make_shared<const RouteParts>(given);
+  const auto add = [&](doors::Route route, Function function) {
+    route.tag = "jobs";
+    route.handler = [parts, function](const RouteCall& call) { return function(parts, call); };
+    table.Add(std::move(route));
+  };
+  const auto wrong = jobs::Refused(400, "It makes no sense.");
+  const auto later = jobs::Refused(503, "The view is not that far yet, or the query too slow.");
+  const auto missing = jobs::Refused(404, "There is no such bulk operation.");
+  add({.method = "GET",
+       .path = "/api/v1/jobs",
+       .permission = "jobs.read",
+       .summary = "Jobs by what they are, newest first.",
+       .query = ListParameters(),
+       .responses = {{200, "One page of them.", kSearchResultSchema}, wrong, later}},
+      GetJobs);
+  add({.method = "POST",
+       .path = "/api/v1/jobs/search",
+       .permission = "jobs.read",
+       .summary = "Jobs that fit all members of the filter.",
+       .request_schema = kSearchSchema,
+       .responses = {{200, "One page of them.", kSearchResultSchema}, wrong, later}},
+      PostSearch);
+  add({.method = "GET",
+       .path = "/api/v1/search/fulltext",
+       .permission = "jobs.read",
+       .summary = "Jobs in whose id, queue, payload or tags all words occur, newest first.",
+       .query = {{"q", "Words; one that ends in * stands for all that begin so.", "string", true},
+                 {"limit", "Up to 500; 50 unless given.", "integer"}},
+       .responses = {{200, "They are these.", kFullTextSchema}, wrong, later}},
+      GetFullText);
+  add({.method = "POST",
+       .path = "/api/v1/jobs/bulk",
+       .permission = "jobs.manage",
+       .summary = "The same done to many jobs; more than 1000 in the background.",
+       .request_schema = kBulkSchema,
+       .responses = {{200, "Done.", kBulkDoneSchema},
+                     {202, "It has begun.", kBulkStartedSchema},
+                     wrong,
+                     later}},
+      PostBulk);
+  add({.method = "GET",
+       .path = "/api/v1/bulk/{id}",
+       .permission = "jobs.read",
+       .summary = "How far a bulk operation is.",
+       .responses = {{200, "It is so far.", kBulkTaskSchema}, missing}},
+      GetBulk);
+  add({.method = "GET",
+       .path = "/api/v1/bulk/{id}/progress",
+       .permission = "jobs.read",
+       .summary = "Server-sent events: the steps of a bulk operation until its end.",
+       .responses = {{200, "The stream.", "", "text/event-stream"}, missing}},
+      GetProgress);
+  add({.method = "POST",
+       .path = "/api/v1/admin/rebuild-sqlite",
+       .permission = "admin",
+       .summary = "Builds the search view anew; the old one answers until it is ready.",
+       .responses = {{200, "It is new.", kRebuiltSchema}, later}},
+      PostRebuild);
+}
+
+}  // namespace cairn::view

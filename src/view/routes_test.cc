@@ -1,0 +1,290 @@
+// The HTTP door of the view: jobs that were enqueued over HTTP are listed, found and changed.
+#include "view/routes.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "doors/route_store.h"
+#include "doors/testing/test_server.h"
+#include "jobs/operations.h"
+#include "jobs/routes.h"
+#include "jobs/verify.h"
+#include "net/http/client.h"
+#include "net/http/server.h"
+#include "net/loop.h"
+#include "tests/support/temp_directory.h"
+
+namespace cairn::view {
+namespace {
+
+namespace json = boost::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ViewRoutesTest : public ::testing::Test {
+ protected:
+  ViewRoutesTest()
+      : view_(server_.store(), dir_ / "view.sqlite", random_, Log::Silent()),
+        bulk_(server_.store(), view_, server_.clock(), random_, Log::Silent()),
+        store_(server_.store(), loops_, server_.instance().pool()),
+        http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
+    view_.Start();
+    bulk_.Start();
+    loops_.Start();
+    const auto port = http_.Listen({"127.0.0.1", 0});
+    EXPECT_TRUE(port.ok());
+    client_ = std::make_unique<net::HttpClient>(net::Address{"127.0.0.1", *port});
+  }
+  ~ViewRoutesTest() override {
+    client_.reset();
+    http_.Drain(std::chrono::seconds(30));
+    bulk_.Stop();
+    view_.Stop();
+    loops_.Stop();
+    server_.instance().pool().Stop();
+    pool_.Stop();
+  }
+
+  net::HttpHandlerFactory Factory() {
+    jobs::AddJobRoutes({.store = store_,
+                        .waiters = server_.instance().waiters(),
+                        .clock = server_.clock(),
+                        .random = random_,
+                        .version = "1"},
+                       table_);
+    AddViewRoutes({.view = view_, .bulk = bulk_, .store = store_, .pool = pool_}, table_);
+    return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
+  }
+
+  net::HttpResponse Ask(std::string_view method, const std::string& path,
+                        const std::string& body = "", const net::HttpHeaders& headers = {}) {
+    const auto response = client_->Request(method, "/api/v1" + path, body, headers);
+    EXPECT_TRUE(response.ok()) << response.error().message;
+    if (!response.ok()) return {};
+    CheckSchema(method, path, *response);
+    return *response;
+  }
+  json::value Ok(std::string_view method, const std::string& path, const std::string& body = "") {
+    const net::HttpResponse response = Ask(method, path, body);
+    EXPECT_LT(response.status, 300) << path << ' ' << response.body;
+    return json::parse(response.body);
+  }
+  // "400 VALIDATION_ERROR text"
+  std::string Refusal(std::string_view method, const std::string& path,
+                      const std::string& body = "", const net::HttpHeaders& headers = {}) {
+    const net::HttpResponse response = Ask(method, path, body, headers);
+    EXPECT_GE(response.status, 400) << response.body;
+    const json::value error = json::parse(response.body);
+    return fmt::format("{} {} {}", response.status, error.at("code").as_string().c_str(),
+                       error.at("error").as_string().c_str());
+  }
+  void CheckSchema(std::string_view method, const std::string& path,
+                   const net::HttpResponse& response) {
+    const std::string plain = "/api/v1" + path.substr(0, path.find('?'));
+    for (size_t i = 0; i < table_.size(); ++i) {
+      if (table_.row(i).method != method || table_.row(i).path != plain) continue;
+      const doors::JsonSchema* const schema = table_.ResponseSchema(i, response.status);
+      ASSERT_NE(schema, nullptr) << plain << ' ' << response.status << ' ' << response.body;
+      const auto fault = schema->FindFault(json::parse(response.body));
+      EXPECT_FALSE(fault) << *fault << "\n" << response.body;
+    }
+  }
+
+  std::string Enqueue(const std::string& body) {
+    return std::string(Ok("POST", "/enqueue", body).at("job_id").as_string());
+  }
+  static std::vector<std::string> Ids(const json::value& answer, std::string_view list = "jobs") {
+    std::vector<std::string> ids;
+    for (const json::value& job : answer.at(list).as_array()) {
+      ids.emplace_back(job.at("id").as_string());
+    }
+    return ids;
+  }
+  void ExpectSound() {
+    const auto snapshot = server_.store().Read();
+    ASSERT_TRUE(snapshot.ok());
+    const auto report = jobs::Verify(**snapshot);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_TRUE(report->sound()) << report->ToJson();
+  }
+  json::value Finished(const std::string& task) {
+    while (true) {
+      json::value progress = Ok("GET", "/bulk/" + task);
+      if (progress.as_object().contains("finished_at")) return progress;
+    }
+  }
+
+  cairn::testing::TempDirectory dir_;
+  doors::testing::TestServer server_;
+  SeededRandom random_{7};
+  View view_;
+  Bulk bulk_;
+  ThreadPool pool_{{.name = "search", .threads = 2}};
+  net::LoopGroup loops_{1};
+  doors::RouteTable table_;
+  doors::RouteStore store_;
+  net::HttpServer http_;
+  std::unique_ptr<net::HttpClient> client_;
+};
+
+TEST_F(ViewRoutesTest, ReadsItsOwnWrites) {
+  const std::string a = Enqueue(R"({"queue":"mail","payload":{"to":"ann"},"tags":{"team":"x"}})");
+  EXPECT_THAT(Ids(Ok("GET", "/jobs")), ElementsAre(a));
+  const std::string b = Enqueue(R"({"queue":"sms","payload":{"to":"bob"},"priority":"high"})");
+  EXPECT_THAT(Ids(Ok("GET", "/jobs?queue=sms&state=pending,active&limit=10")), ElementsAre(b));
+  EXPECT_THAT(Ids(Ok("POST", "/jobs/search", R"({"payload_jq":".to == \"ann\""})")),
+              ElementsAre(a));
+  EXPECT_THAT(Ids(Ok("GET", "/search/fulltext?q=bob"), "results"), ElementsAre(b));
+  const net::HttpResponse cancelled = Ask("POST", "/jobs/" + a + "/cancel");
+  EXPECT_EQ(cancelled.status, 200);
+  EXPECT_THAT(Ids(Ok("GET", "/jobs?state=cancelled")), ElementsAre(a));
+}
+
+TEST_F(ViewRoutesTest, SaysHowNewItIsAndCanBeAskedToBe) {
+  Enqueue(R"({"queue":"mail"})");
+  const net::HttpResponse first = Ask("GET", "/jobs");
+  const std::string commit(first.headers.Get("X-Cairn-Commit").value_or(""));
+  EXPECT_NE(commit, "");
+  EXPECT_EQ(Ask("GET", "/jobs", "", {{"X-Cairn-Commit", commit}}).status, 200);
+  EXPECT_EQ(Ask("GET", "/jobs", "", {{"X-Cairn-Commit", "latest"}}).status, 200);
+  EXPECT_THAT(Refusal("GET", "/jobs", "", {{"X-Cairn-Commit", "99999999"}}),
+              HasSubstr("400 VALIDATION_ERROR there is no event 99999999 yet"));
+  EXPECT_THAT(Refusal("GET", "/jobs", "", {{"X-Cairn-Commit", "new"}}),
+              HasSubstr("400 VALIDATION_ERROR"));
+}
+
+TEST_F(ViewRoutesTest, PagesFollowCursors) {
+  std::set<std::string> expected;
+  for (int i = 0; i < 25; ++i) expected.insert(Enqueue(R"({"queue":"q"})"));
+  std::set<std::string> seen;
+  std::string cursor;
+  do {
+    const json::value page =
+        Ok("GET", "/jobs?limit=10" + (cursor.empty() ? "" : "&cursor=" + cursor));
+    EXPECT_EQ(page.at("total").as_int64(), 25);
+    for (const std::string& id : Ids(page)) EXPECT_TRUE(seen.insert(id).second);
+    const bool more = page.at("has_more").as_bool();
+    cursor = more ? page.at("cursor").as_string() : "";
+  } while (!cursor.empty());
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_F(ViewRoutesTest, RefusesWhatMakesNoSense) {
+  EXPECT_THAT(Refusal("GET", "/jobs?state=gone"),
+              HasSubstr("400 VALIDATION_ERROR state: expected"));
+  EXPECT_THAT(Refusal("GET", "/jobs?colour=red"), HasSubstr("400 VALIDATION_ERROR"));
+  EXPECT_THAT(Refusal("GET", "/jobs?limit=0"), HasSubstr("400 VALIDATION_ERROR"));
+  EXPECT_THAT(Refusal("POST", "/jobs/search", R"({"payload_jq":"drop table jobs"})"),
+              HasSubstr("400 VALIDATION_ERROR payload_jq: expected"));
+  EXPECT_THAT(Refusal("POST", "/jobs/search", "[]"), HasSubstr("400"));
+  EXPECT_THAT(Refusal("GET", "/search/fulltext"), HasSubstr("400"));
+  EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"explode","job_ids":[]})"),
+              HasSubstr("400"));
+  EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"cancel"})"),
+              HasSubstr("400 VALIDATION_ERROR one of job_ids and filter is needed"));
+  EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"move","job_ids":[]})"),
+              HasSubstr("400 VALIDATION_ERROR move_to_queue: is missing"));
+  EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"change_priority","filter":{}})"),
+              HasSubstr("400 VALIDATION_ERROR priority"));
+  EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"cancel","filter":{"state":"x"}})"),
+              HasSubstr("400 VALIDATION_ERROR filter: state"));
+  EXPECT_EQ(Ask("GET", "/bulk/bulk_none").status, 404);
+  EXPECT_EQ(Ask("GET", "/bulk/bulk_none/progress").status, 404);
+}
+
+TEST_F(ViewRoutesTest, BulkActionsOnNamedJobs) {
+  const std::string a = Enqueue(R"({"queue":"q"})");
+  const std::string b = Enqueue(R"({"queue":"q"})");
+  const auto bulk = [&](const std::string& action, const std::string& more = "") {
+    const json::value done =
+        Ok("POST", "/jobs/bulk",
+           fmt::format(R"({{"action":"{}","job_ids":["{}","{}"]{}}})", action, a, b, more));
+    return fmt::format("{} {}", done.at("affected").as_int64(), done.at("errors").as_int64());
+  };
+  EXPECT_EQ(bulk("change_priority", R"(,"priority":"critical")"), "2 0");
+  EXPECT_THAT(Ids(Ok("GET", "/jobs?priority=critical")), ::testing::SizeIs(2));
+  EXPECT_EQ(bulk("move", R"(,"move_to_queue":"r")"), "2 0");
+  EXPECT_THAT(Ids(Ok("GET", "/jobs?queue=r")), ::testing::SizeIs(2));
+  EXPECT_EQ(bulk("hold"), "2 0");
+  EXPECT_EQ(bulk("hold"), "0 2");
+  EXPECT_EQ(bulk("approve"), "2 0");
+  EXPECT_EQ(bulk("cancel"), "2 0");
+  EXPECT_EQ(bulk("retry"), "2 0");
+  EXPECT_EQ(bulk("delete"), "2 0");
+  EXPECT_EQ(bulk("delete"), "0 2");
+  ExpectSound();
+}
+
+TEST_F(ViewRoutesTest, ABulkActionTouchesEveryMatchAndNoOther) {
+  for (int i = 0; i < 30; ++i) {
+    std::string jobs;
+    for (int j = 0; j < 100; ++j) {
+      jobs += fmt::format(R"({}{{"queue":"{}","unique_key":"u{}-{}"}})", j == 0 ? "" : ",",
+                          j < 90 ? "many" : "other", i, j);
+    }
+    Ok("POST", "/enqueue/batch", R"({"jobs":[)" + jobs + "]}");
+  }
+  const json::value started =
+      Ok("POST", "/jobs/bulk", R"({"action":"cancel","filter":{"queue":"many"}})");
+  EXPECT_EQ(started.at("estimated_total").as_int64(), 2'700);
+  const std::string task(started.at("bulk_operation_id").as_string());
+  const json::value finished = Finished(task);
+  EXPECT_EQ(finished.at("status").as_string(), "completed");
+  EXPECT_EQ(finished.at("affected").as_int64(), 2'700);
+  EXPECT_EQ(finished.at("errors").as_int64(), 0);
+  EXPECT_EQ(Ok("GET", "/jobs?state=cancelled").at("total").as_int64(), 2'700);
+  EXPECT_EQ(Ok("GET", "/jobs?state=pending").at("total").as_int64(), 300);
+  ExpectSound();
+
+  const json::value small =
+      Ok("POST", "/jobs/bulk", R"({"action":"delete","filter":{"queue":"other"}})");
+  EXPECT_EQ(small.at("affected").as_int64(), 300);
+  ExpectSound();
+
+  // The stream of a task that is over tells its end.
+  const auto stream = client_->Request("GET", "/api/v1/bulk/" + task + "/progress", "", {});
+  ASSERT_TRUE(stream.ok());
+  EXPECT_THAT(stream->body, HasSubstr("event: bulk.async.completed"));
+  EXPECT_THAT(stream->body, HasSubstr(R"("percent":100.0)"));
+}
+
+TEST_F(ViewRoutesTest, ATaskGoesOnAfterAnEndInTheMiddle) {
+  for (int i = 0; i < 12; ++i) {
+    std::string jobs;
+    for (int j = 0; j < 100; ++j) jobs += fmt::format(R"({}{{"queue":"q"}})", j == 0 ? "" : ",");
+    Ok("POST", "/enqueue/batch", R"({"jobs":[)" + jobs + "]}");
+  }
+  // Nobody runs it: this process ends before it begins.
+  bulk_.Stop();
+  const json::value started =
+      Ok("POST", "/jobs/bulk", R"({"action":"hold","filter":{"queue":"q"}})");
+  const std::string task(started.at("bulk_operation_id").as_string());
+  EXPECT_EQ(Ok("GET", "/bulk/" + task).at("status").as_string(), "queued");
+  server_.clock().AdvanceMillis(61'000);  // where servers share a store, it has to look forgotten
+  Bulk next(server_.store(), view_, server_.clock(), random_, Log::Silent());
+  next.Start();
+  const json::value finished = Finished(task);
+  EXPECT_EQ(finished.at("affected").as_int64(), 1'200);
+  next.Stop();
+  ExpectSound();
+}
+
+TEST_F(ViewRoutesTest, Rebuilds) {
+  Enqueue(R"({"queue":"q"})");
+  const json::value rebuilt = Ok("POST", "/admin/rebuild-sqlite");
+  EXPECT_EQ(rebuilt.at("rebuilt").as_int64(), 1);
+  EXPECT_EQ(Ok("GET", "/jobs").at("total").as_int64(), 1);
+}
+
+}  // namespace
+}  // namespace cairn::view

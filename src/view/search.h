@@ -1,0 +1,64 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "view/filter.h"
+#include "view/sqlite.h"
+
+// Questions to a view file. Each is one SQLite read: it sees the jobs as of one moment.
+namespace cairn::view {
+
+inline constexpr int64_t kDefaultPage = 50;
+inline constexpr int64_t kMaxPage = 1'000;
+inline constexpr int64_t kMaxFullTextPage = 500;
+
+// Where a page ended. The next one begins behind it, in the order of (sort key, id): jobs that
+// come, go or change between two pages neither hide another job nor show one twice.
+struct Cursor {
+  std::string sort;
+  bool ascending = false;
+  std::variant<std::string, int64_t> key;
+  std::string id;
+};
+std::string EncodeCursor(const Cursor& cursor);
+// kInvalid for text that EncodeCursor has not made.
+Result<Cursor> DecodeCursor(std::string_view text);
+
+struct SearchRequest {
+  JobFilter filter;
+  std::string sort = "created_at";  // or priority, started_at, completed_at, attempt
+  bool ascending = false;
+  int64_t limit = kDefaultPage;
+  std::optional<Cursor> cursor;
+};
+// The filter's members with sort, order, limit and cursor.
+Result<SearchRequest> ParseSearch(const boost::json::object& json);
+
+struct SearchResult {
+  std::vector<std::string> jobs;  // one JSON object each
+  int64_t total = 0;              // that fit, on all pages
+  std::optional<Cursor> next;
+};
+Result<SearchResult> Search(Database& database, const SearchRequest& request);
+
+// How many jobs fit.
+Result<int64_t> Count(Database& database, const Condition& where);
+// The ids that fit, in order, after `after`.
+Result<std::vector<std::string>> Ids(Database& database, const Condition& where,
+                                     std::string_view after, int64_t limit);
+
+// The last id that fits; empty if none does.
+Result<std::string> LastId(Database& database, const Condition& where);
+
+// Jobs in whose id, queue, payload or tags all words of `text` occur, newest first, as JSON
+// objects; a word that ends in * stands for all that begin so.
+Result<std::vector<std::string>> FullText(Database& database, std::string_view text, int64_t limit);
+
+}  // namespace cairn::view

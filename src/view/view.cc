@@ -1,0 +1,290 @@
+#include "view/view.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "jobs/event.h"
+
+namespace cairn::view {
+namespace {
+
+// After a failure of the disk or the engine.
+constexpr std::chrono::milliseconds kRetryAfter{1'000};
+// Connections kept for the next query.
+constexpr size_t kIdleReaders = 8;
+
+// Of this thread only: what people wait for goes first.
+void LowerPriority() {
+  constexpr int kNice = 10;
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  (void)setpriority(PRIO_PROCESS, thread, kNice);  // without it the view is no less right
+}
+
+void RemoveFile(const std::string& file) {
+  std::error_code ignored;
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix, ignored);
+}
+
+}  // namespace
+
+View::View(store::Store& store, std::string file, Random& random, Log log)
+    : store_(store), file_(std::move(file)), random_(random), log_(std::move(log)) {}
+
+View::~View() { Stop(); }
+
+void View::Start() {
+  wake_ = store_.OnWake(jobs::EventsTopic(), [this] {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    thread_wakes_.notify_one();
+  });
+  thread_ = std::thread([this] { ThreadMain(); });
+}
+
+void View::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  thread_wakes_.notify_all();
+  progress_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  wake_ = {};
+  const std::lock_guard lock(idle_mutex_);
+  idle_.clear();
+}
+
+bool View::stopping() const {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+uint64_t View::position() const {
+  const std::lock_guard lock(mutex_);
+  return position_;
+}
+
+Result<uint64_t> View::WaitUntilCurrent(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const uint64_t number = ++asked_;
+  thread_wakes_.notify_one();
+  const bool done =
+      progress_.wait_until(lock, deadline, [&] { return stopping_ || answered_ >= number; });
+  if (stopping_) return Error{ErrorCode::kUnavailable, "the server is stopping"};
+  if (done) return position_;
+  if (trouble_) {
+    return Error{ErrorCode::kUnavailable, "the search view cannot be read: " + trouble_->message};
+  }
+  return Error{ErrorCode::kUnavailable,
+               open_ ? "the search view has not caught up yet: try again later"
+                     : "the search view is being built: try again later"};
+}
+
+Result<uint64_t> View::WaitFor(uint64_t event, Deadline deadline) {
+  if (const uint64_t at = position(); at >= event) return at;
+  CAIRN_ASSIGN_OR_RETURN(const uint64_t at, WaitUntilCurrent(deadline));
+  if (at < event) {
+    return Error{ErrorCode::kInvalid,
+                 fmt::format("there is no event {} yet: the newest is {}", event, at)};
+  }
+  return at;
+}
+
+Result<int64_t> View::Rebuild(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const uint64_t number = ++rebuilds_asked_;
+  thread_wakes_.notify_one();
+  const bool done =
+      progress_.wait_until(lock, deadline, [&] { return stopping_ || rebuilds_done_ >= number; });
+  if (stopping_ && rebuilds_done_ < number) {
+    return Error{ErrorCode::kUnavailable, "the server is stopping"};
+  }
+  if (!done) return Error{ErrorCode::kUnavailable, "the rebuild goes on; it takes longer"};
+  return last_rebuild_;
+}
+
+void View::ThreadMain() {
+  LowerPriority();
+  bool again = true;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      if (!again) {
+        thread_wakes_.wait(lock, [&] {
+          return stopping_ || woken_ || asked_ > answered_ || rebuilds_asked_ > rebuilds_done_;
+        });
+      }
+      if (stopping_) break;
+      woken_ = false;
+    }
+    const Result<bool> worked = Work();
+    if (worked.ok()) {
+      again = *worked;
+      continue;
+    }
+    Fail(worked.error());
+    std::unique_lock lock(mutex_);
+    thread_wakes_.wait_for(lock, kRetryAfter, [&] { return stopping_; });
+    again = true;
+  }
+  if (feed_ != nullptr) {
+    const Result<void> closed = feed_->Close();
+    if (!closed.ok()) log_.Warn("view not closed", {{"error", closed.error().message}});
+    feed_.reset();
+  }
+  if (lock_fd_ >= 0) close(lock_fd_);
+}
+
+void View::Fail(const Error& error) {
+  log_.Warn("view", {{"error", error.message}});
+  const std::lock_guard lock(mutex_);
+  trouble_ = error;
+}
+
+Result<bool> View::Work() {
+  uint64_t asked = 0;
+  bool rebuild = false;
+  {
+    const std::lock_guard lock(mutex_);
+    asked = asked_;
+    rebuild = rebuilds_asked_ > rebuilds_done_;
+  }
+  if (feed_ == nullptr) CAIRN_RETURN_IF_ERROR(OpenFeed());
+  if (rebuild) {
+    const Result<int64_t> rebuilt = BuildAnew();
+    const std::lock_guard lock(mutex_);
+    last_rebuild_ = rebuilt;
+    ++rebuilds_done_;
+    progress_.notify_all();
+  }
+  Result<Feed::Step> step = feed_->Advance();
+  if (!step.ok() && step.error().code == ErrorCode::kCorruption) step = Feed::Step{.lost = true};
+  if (!step.ok()) return step.error();
+  if (step->lost) {
+    log_.Info("view is built anew: the event log does not reach back to it");
+    CAIRN_ASSIGN_OR_RETURN(const int64_t copied, BuildAnew());
+    (void)copied;
+    return true;
+  }
+  const std::lock_guard lock(mutex_);
+  trouble_.reset();
+  open_ = true;
+  position_ = step->position;
+  if (step->caught_up) {
+    answered_ = asked;
+    progress_.notify_all();
+  }
+  return !step->caught_up;
+}
+
+Result<void> View::LockFile() {
+  if (lock_fd_ >= 0) return {};
+  const std::string parent = std::filesystem::path(file_).parent_path().string();
+  std::error_code failure;
+  if (!parent.empty()) std::filesystem::create_directories(parent, failure);
+  const std::string name = file_ + ".lock";
+  const int fd = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  if (fd < 0) {
+    return Error{ErrorCode::kIo, fmt::format("cannot open {}: {}", name, std::strerror(errno))};
+  }
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    close(fd);
+    return Error{ErrorCode::kConflict, fmt::format("{} is in use by another server: give each a "
+                                                   "view.file of its own",
+                                                   file_)};
+  }
+  lock_fd_ = fd;
+  return {};
+}
+
+Result<void> View::OpenFeed() {
+  CAIRN_RETURN_IF_ERROR(LockFile());
+  if (store_id_.empty()) {
+    CAIRN_ASSIGN_OR_RETURN(store_id_, LoadStoreId(store_, random_));
+  }
+  RemoveFile(file_ + ".new");
+  if (std::filesystem::exists(file_)) {
+    Result<std::unique_ptr<Feed>> feed = Feed::Open(store_, file_, store_id_);
+    if (feed.ok()) {
+      feed_ = std::move(*feed);
+      return {};
+    }
+    log_.Info("view is built anew", {{"reason", feed.error().message}});
+    const std::unique_lock alone(file_mutex_);
+    RemoveFile(file_);
+  }
+  CAIRN_ASSIGN_OR_RETURN(const int64_t copied, BuildAnew());
+  (void)copied;
+  return {};
+}
+
+Result<int64_t> View::BuildAnew() {
+  const std::string built = file_ + ".new";
+  RemoveFile(built);
+  const auto start = std::chrono::steady_clock::now();
+  CAIRN_ASSIGN_OR_RETURN(std::unique_ptr<Feed> feed, Feed::Open(store_, built, store_id_));
+  CAIRN_ASSIGN_OR_RETURN(const int64_t copied, feed->CopyAll([this] { return !stopping(); }));
+  // Everything into the one file that is renamed.
+  CAIRN_RETURN_IF_ERROR(feed->Close());
+  feed.reset();
+  CAIRN_RETURN_IF_ERROR(Exchange(built));
+  CAIRN_ASSIGN_OR_RETURN(feed_, Feed::Open(store_, file_, store_id_));
+  const auto took = std::chrono::steady_clock::now() - start;
+  log_.Info("view built",
+            {{"jobs", copied},
+             {"ms", std::chrono::duration_cast<std::chrono::milliseconds>(took).count()}});
+  return copied;
+}
+
+Result<void> View::Exchange(const std::string& built) {
+  const std::unique_lock alone(file_mutex_);
+  feed_.reset();
+  {
+    const std::lock_guard lock(idle_mutex_);
+    idle_.clear();
+  }
+  RemoveFile(file_);
+  std::error_code failure;
+  std::filesystem::rename(built, file_, failure);
+  if (failure) return Error{ErrorCode::kIo, "cannot rename the view: " + failure.message()};
+  return {};
+}
+
+Result<View::Reading> View::Read(Deadline deadline) {
+  std::shared_lock lock(file_mutex_);
+  std::unique_ptr<Database> database;
+  {
+    const std::lock_guard idle(idle_mutex_);
+    if (!idle_.empty()) {
+      database = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (database == nullptr) {
+    if (!std::filesystem::exists(file_)) {
+      return Error{ErrorCode::kUnavailable, "the search view is being built: try again later"};
+    }
+    CAIRN_ASSIGN_OR_RETURN(Database opened, Database::Open(file_, OpenMode::kReadOnly));
+    database = std::make_unique<Database>(std::move(opened));
+  }
+  database->SetDeadline(deadline);
+  return Reading(*this, std::move(lock), std::move(database));
+}
+
+View::Reading::~Reading() {
+  if (database_ == nullptr) return;  // moved from
+  const std::lock_guard lock(view_->idle_mutex_);
+  if (view_->idle_.size() < kIdleReaders) view_->idle_.push_back(std::move(database_));
+}
+
+}  // namespace cairn::view

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "view/feed.h"
+#include "view/sqlite.h"
+
+namespace cairn::view {
+
+// The jobs of a store as SQLite tables, for questions that keys cannot answer.
+//
+// Operation: a thread of its own, of low priority, sleeps until a commit wakes the event log's
+// topic, applies what the log has (feed.h) and sleeps again; nothing that commits ever waits for
+// it. The file is a copy: if it is missing, damaged, of another store, or has fallen behind what
+// the log keeps, it is built anew beside the old one, which goes on answering until the new one
+// takes its place.
+//
+// Concurrency: safe to use from any thread. Readers have connections of their own and see the file
+// as of the start of their query; they wait for no writer.
+class View {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  // The folder of `file` is made if it does not exist. No two views may have the same file: the
+  // second one waits for the end of the first. `store` and `random` outlive the view.
+  View(store::Store& store, std::string file, Random& random, Log log);
+  ~View();  // stops
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+
+  void Start();
+  // Finishes the step under way and closes the file properly. Waiting calls fail.
+  void Stop();
+
+  // The last event in the view.
+  uint64_t position() const;
+  // Returns when the view has everything that was committed before the call, and its position.
+  // kUnavailable if that takes longer.
+  Result<uint64_t> WaitUntilCurrent(Deadline deadline);
+  // Returns when the view has `event`. kInvalid if there is no such event yet.
+  Result<uint64_t> WaitFor(uint64_t event, Deadline deadline);
+
+  // Builds the file anew and returns how many jobs it has.
+  Result<int64_t> Rebuild(Deadline deadline);
+
+  // A connection for reading, until given back. Its queries fail with kUnavailable after
+  // `deadline`.
+  class Reading {
+   public:
+    Database& database() { return *database_; }
+    Reading(Reading&&) = default;
+    ~Reading();
+
+   private:
+    friend class View;
+    Reading(View& view, std::shared_lock<std::shared_mutex> lock,
+            std::unique_ptr<Database> database)
+        : view_(&view), lock_(std::move(lock)), database_(std::move(database)) {}
+
+    View* view_;
+    std::shared_lock<std::shared_mutex> lock_;  // the file is not exchanged meanwhile
+    std::unique_ptr<Database> database_;
+  };
+  Result<Reading> Read(Deadline deadline);
+
+ private:
+  void ThreadMain();
+  // One look at the log; whether it is worth looking again at once.
+  Result<bool> Work();
+  Result<void> OpenFeed();
+  Result<void> LockFile();
+  Result<int64_t> BuildAnew();
+  Result<void> Exchange(const std::string& built);
+  bool stopping() const;
+  void Fail(const Error& error);
+
+  store::Store& store_;
+  const std::string file_;
+  Random& random_;
+  const Log log_;
+
+  // The thread's own.
+  std::unique_ptr<Feed> feed_;
+  std::string store_id_;
+  int lock_fd_ = -1;
+
+  // Held shared by whoever reads the file, alone by who exchanges it.
+  std::shared_mutex file_mutex_;
+  std::mutex idle_mutex_;
+  std::vector<std::unique_ptr<Database>> idle_;  // connections for reading
+
+  mutable std::mutex mutex_;
+  std::condition_variable thread_wakes_;
+  std::condition_variable progress_;
+  bool stopping_ = false;
+  bool woken_ = true;
+  // Who wants to see everything up to now takes a number; the thread answers with the numbers
+  // taken before it began to look.
+  uint64_t asked_ = 0;
+  uint64_t answered_ = 0;
+  uint64_t rebuilds_asked_ = 0;
+  uint64_t rebuilds_done_ = 0;
+  Result<int64_t> last_rebuild_ = int64_t{0};
+  bool open_ = false;  // the file has been a whole view once
+  uint64_t position_ = 0;
+  std::optional<Error> trouble_;  // why the last look failed
+
+  store::Subscription wake_;
+  std::thread thread_;
+};
+
+}  // namespace cairn::view
