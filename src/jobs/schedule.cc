@@ -399,20 +399,17 @@ Result<Schedule> GetSchedule(store::Reader& reader, std::string_view id_or_name)
 
 Result<std::vector<Schedule>> ListSchedules(store::Reader& reader) {
   std::vector<Schedule> all;
-  std::optional<Error> wrong;
-  CAIRN_RETURN_IF_ERROR(
-      reader.Scan(store::Range::Prefix(store::Space::kJobs, family::kSchedule), {},
-                  [&](BytesView key, BytesView value) {
-                    const auto id = DecodeNameKey(family::kSchedule, key);
-                    Result<Schedule> schedule = ParseSchedule(id.value_or(""), value);
-                    if (!id || !schedule.ok()) {
-                      wrong = Error{ErrorCode::kCorruption, "a row sc| is no schedule"};
-                      return false;
-                    }
-                    all.push_back(std::move(*schedule));
-                    return true;
-                  }));
-  if (wrong) return *wrong;
+  bool wrong = false;
+  CAIRN_RETURN_IF_ERROR(reader.Scan(store::Range::Prefix(store::Space::kJobs, family::kSchedule),
+                                    {}, [&](BytesView key, BytesView value) {
+                                      const auto id = DecodeNameKey(family::kSchedule, key);
+                                      Result<Schedule> schedule =
+                                          ParseSchedule(id.value_or(""), value);
+                                      wrong = !id || !schedule.ok();
+                                      if (!wrong) all.push_back(std::move(*schedule));
+                                      return !wrong;
+                                    }));
+  if (wrong) return Error{ErrorCode::kCorruption, "a row sc| is no schedule"};
   return all;
 }
 

@@ -68,12 +68,12 @@ awaitable<Result<HttpReply>> GetSchedules(SharedParts parts, const RouteCall& /*
   std::string text;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(const std::vector<Schedule> all, ListSchedules(transaction));
-    text = "[";
+    text.clear();
     for (const Schedule& schedule : all) {
-      if (text.size() > 1) text += ',';
+      text += text.empty() ? '[' : ',';
       text += ScheduleJson(schedule);
     }
-    text += ']';
+    text += all.empty() ? "[]" : "]";
     return {};
   };
   const store::Scopes scopes = AllSchedules();
