@@ -1,5 +1,7 @@
 #include "view/schema.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace cairn::view {
@@ -291,7 +293,7 @@ Result<void> ConfigureWriter(Database& database) {
 }
 
 Result<void> CreateSchema(Database& database) {
-  return database.Execute(std::string("BEGIN;") + kTables + kOwnTables + kFullText + "COMMIT;");
+  return database.Execute(fmt::format("BEGIN;{}{}{}COMMIT;", kTables, kOwnTables, kFullText));
 }
 
 }  // namespace cairn::view
