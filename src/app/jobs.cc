@@ -71,7 +71,8 @@ void PrintJob(const json::value& job, const Terminal& terminal) {
 
 std::string Shortened(std::string text) {
   constexpr size_t kShownBytes = 60;
-  return text.size() > kShownBytes ? text.substr(0, kShownBytes) + "…" : text;
+  if (text.size() > kShownBytes) text.replace(kShownBytes, std::string::npos, "…");
+  return text;
 }
 
 void PrintJobs(const json::value& page, const Terminal& terminal) {
@@ -297,7 +298,7 @@ Result<Asked> Move(ApiClient& client, const JobsOptions& options) {
 }
 
 Result<Asked> Verify(ApiClient& client, const JobsOptions& /*options*/) {
-  CAIRN_ASSIGN_OR_RETURN(json::value report, client.Get(std::string(kBase) + "/admin/verify"));
+  CAIRN_ASSIGN_OR_RETURN(json::value report, client.Get(fmt::format("{}/admin/verify", kBase)));
   const int exit = report.at("sound").as_bool() ? kExitOk : kExitFailure;
   return Asked{std::move(report), exit};
 }
