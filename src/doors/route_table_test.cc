@@ -204,7 +204,7 @@ TEST_F(RouteTableTest, TheOpenApiDocumentComesFromTheRows) {
   EXPECT_EQ(document.at("openapi").as_string(), "3.0.3");
   EXPECT_EQ(document.at("info").at("version").as_string(), "1.2.3");
   const json::object& paths = document.at("paths").as_object();
-  EXPECT_EQ(paths.size(), 4U);
+  EXPECT_EQ(paths.size(), 6U);
   const json::value& get = paths.at("/v1/things/{id}").at("get");
   EXPECT_EQ(get.at("x-permission").as_string(), "things.read");
   EXPECT_EQ(get.at("parameters").as_array()[0].at("in").as_string(), "path");

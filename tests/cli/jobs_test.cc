@@ -87,7 +87,10 @@ TEST_F(JobsCommandTest, AResultIsWaitedFor) {
     net::HttpClient client = server_.Http();
     const auto fetched = client.Post("/api/v1/fetch", R"({"queues":["sum"],"wait":60})");
     const json::value job = json::parse(fetched->body);
-    client.Post("/api/v1/ack/" + std::string(job.at("job_id").as_string()), R"({"result":42})");
+    const auto acked = client.Post(
+        "/api/v1/ack/" + std::string(job.at("job_id").as_string()),
+        json::serialize(json::object{{"lease_token", job.at("lease_token")}, {"result", 42}}));
+    EXPECT_EQ(acked->status, 200) << acked->body;
   });
   const Finished done = Jobs({"enqueue", "sum", "[40,2]", "--wait", "60"});
   worker.join();
