@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "data/keys.h"
+#include "data/packed_rows.h"
 #include "data/testing/script.h"
 
 // Random commands on hashes and sets against maps of maps and sets, with restarts in between.
@@ -168,16 +169,27 @@ class FieldsModelTest : public ::testing::TestWithParam<uint64_t> {
     server_.CheckConsistency();
   }
 
+  // In rows and in records.
   size_t StoredElements() {
     const auto snapshot = server_.store().Read();
     EXPECT_TRUE(snapshot.ok());
-    size_t rows = 0;
-    const auto scanned = (*snapshot)->Scan(ElementRange(0), {}, [&](BytesView, BytesView) {
-      ++rows;
+    size_t elements = 0;
+    const auto count = [&](BytesView, BytesView) {
+      ++elements;
+      return true;
+    };
+    EXPECT_TRUE((*snapshot)->Scan(ElementRange(0), {}, count).ok());
+    const auto records = (*snapshot)->Scan(RecordRange(0), {}, [&](BytesView, BytesView value) {
+      const std::optional<Record> record = DecodeRecord(value);
+      EXPECT_TRUE(record.has_value());
+      if (record->generation != 0) return true;
+      const auto packed = PackedRows::Decode(record->payload.substr(sizeof(uint64_t)));
+      EXPECT_TRUE(packed.has_value());
+      packed->ForEach(count);
       return true;
     });
-    EXPECT_TRUE(scanned.ok());
-    return rows;
+    EXPECT_TRUE(records.ok());
+    return elements;
   }
 
   SeededRandom random_{GetParam()};
