@@ -159,11 +159,11 @@ TEST_F(ClientsTest, TypeScript) {
        "clients/typescript", "--typeRoots", "build-npm/node_modules/@types", "--outDir", out});
   directory_.Write("typescript/package.json", R"({"type":"module"})");
   for (const char* name : {"client", "worker", "events"}) {
-    const Finished run = RunToEnd(
-        {.args = {"/usr/bin/env", "node", "--test", out + "/test/" + name + ".test.js"},
-         .environment = {{"CAIRN_URL", "http://" + net::ToString(server_.http())}},
-         .directory = ""},
-        kLimit);
+    const Finished run =
+        RunToEnd({.args = {"/usr/bin/env", "node", "--test", out + "/test/" + name + ".test.js"},
+                  .environment = {{"CAIRN_URL", "http://" + net::ToString(server_.http())}},
+                  .directory = ""},
+                 kLimit);
     EXPECT_TRUE(run.status.ok()) << name << " failed\n" << run.out << run.err;
   }
 }
