@@ -292,8 +292,8 @@ class CommandInfoTest : public DifferentialTest {
     static constexpr std::array<std::string_view, 12> kNames = {
         "client|setinfo", "client|no-touch", "hello", "debug",   "acl|setuser", "acl|deluser",
         "module|list",    "slaveof",         "eval",  "evalsha", "fcall",       "fcall_ro"};
-    static constexpr std::array<std::string_view, 5> kPrefixes = {"json.", "seat.", "cluster|",
-                                                                  "eval_", "evalsha_"};
+    static constexpr std::array<std::string_view, 7> kPrefixes = {
+        "json.", "seat.", "job.", "queue.", "cluster|", "eval_", "evalsha_"};
     return std::ranges::find(kNames, name) != kNames.end() ||
            std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
   }
