@@ -203,7 +203,7 @@ class CronParser {
     CAIRN_RETURN_IF_ERROR(Dates(fields[3], cron));
     CAIRN_RETURN_IF_ERROR(Simple(kMonth, fields[4], cron.months_));
     CAIRN_RETURN_IF_ERROR(Weekdays(fields[5], cron));
-    return Possible(std::move(cron), expression);
+    return Possible(cron, expression);
   }
 
  private:
