@@ -216,11 +216,11 @@ Result<QueueConfig> ConfigureQueue(Context& context, std::string_view queue,
                                    std::string_view json_patch) {
   return Configure(
       context, queue, EventType::kQueueConfigured, [&](QueueConfig& config) -> Result<void> {
-        CAIRN_ASSIGN_OR_RETURN(QueueConfig patched, PatchQueueConfig(config, json_patch));
+        CAIRN_ASSIGN_OR_RETURN(const QueueConfig patched, PatchQueueConfig(config, json_patch));
         if (patched.created_ns != config.created_ns) {
           return Refuse(Reason::kQueue, "created_ns cannot be set");
         }
-        config = std::move(patched);
+        config = patched;
         return {};
       });
 }

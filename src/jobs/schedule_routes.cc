@@ -83,7 +83,7 @@ awaitable<Result<HttpReply>> GetSchedules(SharedParts parts, const RouteCall& /*
 }
 
 awaitable<Result<HttpReply>> GetOneSchedule(SharedParts parts, const RouteCall& call) {
-  const std::string id = call.PathValue("id");
+  const std::string& id = call.PathValue("id");
   std::string text;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(const Schedule schedule, GetSchedule(transaction, id));
@@ -97,33 +97,36 @@ awaitable<Result<HttpReply>> GetOneSchedule(SharedParts parts, const RouteCall& 
 }
 
 awaitable<Result<HttpReply>> PostSchedule(SharedParts parts, const RouteCall& call) {
-  return ChangeOne(parts, 201, [json = call.request.body](store::Transaction& transaction) {
-    return CreateSchedule(transaction, json);
-  });
+  return ChangeOne(std::move(parts), 201,
+                   [json = call.request.body](store::Transaction& transaction) {
+                     return CreateSchedule(transaction, json);
+                   });
 }
 
 awaitable<Result<HttpReply>> PutSchedule(SharedParts parts, const RouteCall& call) {
   return ChangeOne(
-      parts, 200,
+      std::move(parts), 200,
       [id = call.PathValue("id"), json = call.request.body](store::Transaction& transaction) {
         return UpdateSchedule(transaction, id, json);
       });
 }
 
 awaitable<Result<HttpReply>> PostPauseSchedule(SharedParts parts, const RouteCall& call) {
-  return ChangeOne(parts, 200, [id = call.PathValue("id")](store::Transaction& transaction) {
-    return PauseSchedule(transaction, id);
-  });
+  return ChangeOne(std::move(parts), 200,
+                   [id = call.PathValue("id")](store::Transaction& transaction) {
+                     return PauseSchedule(transaction, id);
+                   });
 }
 
 awaitable<Result<HttpReply>> PostResumeSchedule(SharedParts parts, const RouteCall& call) {
-  return ChangeOne(parts, 200, [id = call.PathValue("id")](store::Transaction& transaction) {
-    return ResumeSchedule(transaction, id);
-  });
+  return ChangeOne(std::move(parts), 200,
+                   [id = call.PathValue("id")](store::Transaction& transaction) {
+                     return ResumeSchedule(transaction, id);
+                   });
 }
 
 awaitable<Result<HttpReply>> DeleteOneSchedule(SharedParts parts, const RouteCall& call) {
-  const std::string id = call.PathValue("id");
+  const std::string& id = call.PathValue("id");
   const LookBody body = [&](store::Transaction& transaction) {
     return DeleteSchedule(transaction, id);
   };
@@ -135,7 +138,7 @@ awaitable<Result<HttpReply>> DeleteOneSchedule(SharedParts parts, const RouteCal
 
 // The scopes of a trigger are those of the job, which only the schedule knows.
 awaitable<Result<HttpReply>> PostTrigger(SharedParts parts, const RouteCall& call) {
-  const std::string id = call.PathValue("id");
+  const std::string& id = call.PathValue("id");
   Held held;
   const LookBody look = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(const Schedule schedule, GetSchedule(transaction, id));

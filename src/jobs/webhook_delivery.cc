@@ -76,7 +76,11 @@ class WebhookDelivery::Impl {
  public:
   Impl(store::Store& store, const Clock& clock, Random& random, Log log,
        WebhookDeliveryOptions options)
-      : store_(store), clock_(clock), random_(random), log_(log), options_(std::move(options)) {
+      : store_(store),
+        clock_(clock),
+        random_(random),
+        log_(std::move(log)),
+        options_(std::move(options)) {
     static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
     CAIRN_CHECK(once == CURLE_OK);
     multi_.reset(curl_multi_init());
@@ -495,7 +499,7 @@ class WebhookDelivery::Impl {
 
 WebhookDelivery::WebhookDelivery(store::Store& store, const Clock& clock, Random& random, Log log,
                                  WebhookDeliveryOptions options)
-    : impl_(std::make_unique<Impl>(store, clock, random, log, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(store, clock, random, std::move(log), std::move(options))) {}
 WebhookDelivery::~WebhookDelivery() = default;
 void WebhookDelivery::Start() { impl_->Start(); }
 void WebhookDelivery::Stop() { impl_->Stop(); }
