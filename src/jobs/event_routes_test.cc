@@ -93,7 +93,7 @@ TEST_F(EventRoutesTest, ThroughputIsCountedByTheMinute) {
   const auto last = [&](size_t back) {
     const json::value minutes = server_.GetOk("/metrics/throughput");
     EXPECT_EQ(minutes.as_array().size(), 60U);
-    const json::value minute = minutes.at(59 - back);
+    const json::value& minute = minutes.at(59 - back);
     return fmt::format("{}/{}/{}", minute.at("enqueued").as_int64(),
                        minute.at("completed").as_int64(), minute.at("failed").as_int64());
   };

@@ -16,7 +16,6 @@ namespace cairn::jobs {
 namespace {
 
 namespace json = boost::json;
-using ::testing::HasSubstr;
 
 class JobRoutesTest : public ::testing::Test {
  protected:

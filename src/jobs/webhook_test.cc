@@ -166,7 +166,7 @@ TEST_F(WebhookTest, OnlyTheWantedKindsAreTold) {
   server_.Fetch("q");
   server_.PostOk("/ack/" + job);
   EXPECT_THAT(receiver_.TakeEvents(1), ElementsAre("completed q"));
-  EXPECT_FALSE(receiver_.Take(0).size());
+  EXPECT_TRUE(receiver_.Take(0).empty());
 }
 
 TEST_F(WebhookTest, AFailureIsTriedAgainBeforeTheNextEvent) {

@@ -454,7 +454,7 @@ Result<void> Bulk::RunToEnd(BulkTask& task) {
     }
     return {};
   };
-  const Result<void> ran = run();
+  Result<void> ran = run();
   if (!ran.ok() &&
       (ran.error().code == ErrorCode::kUnavailable || ran.error().code == ErrorCode::kConflict)) {
     return ran.error();  // it goes on later, or elsewhere
@@ -473,13 +473,13 @@ void Bulk::TakeOver() {
     taken.clear();
     const uint64_t now = static_cast<uint64_t>(transaction.now().us) * 1'000;
     std::vector<BulkTask> tasks;
-    const Result<void> scanned =
-        transaction.Scan(store::Range::Prefix(store::Space::kSystem, kPrefix), {},
-                         [&](BytesView key, BytesView value) {
-                           Result<BulkTask> task = DecodeTask(key.substr(kPrefix.size()), value);
-                           if (task.ok()) tasks.push_back(std::move(*task));
-                           return true;
-                         });
+    Result<void> scanned = transaction.Scan(store::Range::Prefix(store::Space::kSystem, kPrefix),
+                                            {}, [&](BytesView key, BytesView value) {
+                                              Result<BulkTask> task =
+                                                  DecodeTask(key.substr(kPrefix.size()), value);
+                                              if (task.ok()) tasks.push_back(std::move(*task));
+                                              return true;
+                                            });
     if (!scanned.ok()) return scanned;
     for (BulkTask& task : tasks) {
       const bool forgotten = !store_.shared() || task.updated_ns + kForgottenNs < now;

@@ -226,7 +226,7 @@ awaitable<void> RunProgress(SharedParts parts, std::string id, net::EventSink& s
 }
 
 awaitable<Result<HttpReply>> GetProgress(SharedParts parts, const RouteCall& call) {
-  const std::string id = call.PathValue("id");
+  const std::string& id = call.PathValue("id");
   const Result<std::optional<BulkTask>> task = co_await LoadTask(parts, id);
   if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
   if (!*task) co_return NoSuchTask();
