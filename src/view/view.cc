@@ -25,7 +25,7 @@ constexpr size_t kIdleReaders = 8;
 
 // Of this thread only: what people wait for goes first.
 void LowerPriority() {
-  constexpr int kNice = 10;
+  constexpr int kNice = 5;
   const auto thread = static_cast<id_t>(syscall(SYS_gettid));
   (void)setpriority(PRIO_PROCESS, thread, kNice);  // without it the view is no less right
 }
