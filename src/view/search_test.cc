@@ -24,7 +24,6 @@ using jobs::Job;
 using jobs::State;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class SearchTest : public ::testing::Test {
  protected:
