@@ -32,7 +32,6 @@ using jobs::State;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 View::Deadline Soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
 
