@@ -87,13 +87,14 @@ TEST_F(JobsCommandTest, AResultIsWaitedFor) {
   std::thread worker([&] {
     net::HttpClient client = server_.Http();
     const auto fetched = client.Post("/api/v1/fetch", R"({"queues":["sum"],"wait":60})");
+    ASSERT_TRUE(fetched.ok()) << fetched.error().message;
     const json::value job = json::parse(fetched->body);
     const auto acked = client.Post(
         "/api/v1/ack/" + std::string(job.at("job_id").as_string()),
         json::serialize(json::object{{"lease_token", job.at("lease_token")}, {"result", 42}}));
     EXPECT_EQ(acked->status, 200) << acked->body;
   });
-  const Finished done = Jobs({"enqueue", "sum", "[40,2]", "--wait", "60"});
+  const Finished done = Jobs({"enqueue", "sum", R"({"a":40,"b":2})", "--wait", "60"});
   worker.join();
   EXPECT_EQ(done.status.code, 0) << done.out << done.err;
   EXPECT_THAT(done.out, AllOf(HasSubstr("sum  completed"), HasSubstr("42")));
