@@ -352,7 +352,8 @@ class FailoverTest : public ::testing::Test {
   // A timer that fired twice would have been counted twice.
   void CheckTimers(net::RespClient& connection) {
     const auto deadline = steady_clock::now() + seconds(120);
-    while (standby_.Count("SELECT key FROM cairn.timers") != 0) {
+    // Those of keys: other layers always have something to do later.
+    while (standby_.Count("SELECT key FROM cairn.timers WHERE get_byte(key, 8) = 1") != 0) {
       ASSERT_LT(steady_clock::now(), deadline) << "timers do not fire";
       std::this_thread::sleep_for(milliseconds(50));
     }
