@@ -197,8 +197,9 @@ awaitable<Result<HttpReply>> GetEvents(SharedParts parts, const RouteCall& call)
   Maker maker = [page](Context& context) {
     return EventsJson(context.transaction, context.keys, page);
   };
-  const store::Scopes none;
-  co_return co_await Ask(parts, none, Where::kPool, call.request.request_id, std::move(maker));
+  // All of them: a list may show the newest commit of any event, and waits until it is durable.
+  const store::Scopes all = store::Scopes::Exclusive();
+  co_return co_await Ask(parts, all, Where::kPool, call.request.request_id, std::move(maker));
 }
 
 awaitable<Result<HttpReply>> GetEvent(SharedParts parts, const RouteCall& call) {

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <memory>
@@ -370,8 +371,18 @@ TEST_F(SeatRoutesTest, NothingIsToldBeforeItIsDurable) {
         ->has_value();
   };
   while (!reserved()) std::this_thread::yield();
+  std::atomic<bool> durable = false;
+  std::thread visitor([&] {
+    net::HttpClient client({"127.0.0.1", port_});
+    const auto listed = client.Get("/v1/events");
+    EXPECT_TRUE(listed.ok() && listed->status == 200);
+    EXPECT_TRUE(durable) << "a list showed what a crash could take back";
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // time for a wrong answer
   EXPECT_EQ(reply, "");
+  durable = true;
   server_.store().MakeDurable();
+  visitor.join();
   buyer.join();
   EXPECT_EQ(reply, "201");
   EXPECT_EQ(reader.Next(), R"(reserved ["1-1"] 5)");
