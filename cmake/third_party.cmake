@@ -29,6 +29,8 @@ foreach(name rocksdb snappy lz4 zstd bz2 z)
 endforeach()
 target_link_libraries(third_rocksdb INTERFACE third_snappy third_lz4 third_zstd third_bz2 third_z
                       Threads::Threads ${CMAKE_DL_LIBS})
+# Its checksums, by the processor's instruction: src/store/rocks/crc32c.h.
+target_link_options(third_rocksdb INTERFACE -Wl,--wrap=_ZN7rocksdb6crc32c6ExtendEjPKcm)
 
 # libpq is linked dynamically: its static library would want Kerberos and LDAP.
 find_path(CAIRN_INCLUDE_pq libpq-fe.h PATH_SUFFIXES postgresql REQUIRED)

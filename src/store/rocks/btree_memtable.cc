@@ -167,6 +167,7 @@ struct alignas(kCacheLineBytes) EntryTree::Node {
 
   Key KeyAt(int slot) const { return Key::OfEntry(entries[slot].Load()); }
   void PrefetchSlices() const;
+  void PrefetchEntries(int from) const;
 
   const int16_t level;
   int16_t last_slot = 0;  // where the inserting thread put its last entry
@@ -211,6 +212,13 @@ void EntryTree::Node::PrefetchSlices() const {
   for (size_t line = 0; line < sizeof(slices); line += kCacheLineBytes) {
     Prefetch(reinterpret_cast<const char*>(slices) + line);
   }
+}
+
+// Those that move when one is placed before them.
+void EntryTree::Node::PrefetchEntries(int from) const {
+  const int entry_count = count.Load();
+  constexpr int kPerLine = kCacheLineBytes / sizeof(entries[0]);
+  for (int slot = from; slot <= entry_count; slot += kPerLine) Prefetch(&entries[slot]);
 }
 
 // The order of a key relative to all keys that start with the prefix: 0 when it does so itself.
@@ -355,6 +363,7 @@ NodeType* EntryTree::NewNode(int level) {
 
 bool EntryTree::Insert(const char* entry) {
   const Key key = Key::OfEntry(entry);
+  if (InsertWhereExpected(entry, key)) return true;
   const Path path = PathTo(key);
   if (path.found) return false;
   Node* leaf = path.nodes[0];
@@ -366,6 +375,63 @@ bool EntryTree::Insert(const char* entry) {
   }
   size_.store(size() + 1, std::memory_order_relaxed);
   return true;
+}
+
+// A leaf that holds entries on both sides of the key is the right one, whatever has happened since
+// it was found. At its edges, or when it is full, the whole path is needed.
+bool EntryTree::InsertWhereExpected(const char* entry, const Key& key) {
+  if (next_expected_ == expected_.size()) return false;
+  Node* leaf = expected_[next_expected_++];
+  const Node::Rank rank = leaf->RankOf(key, Bound::kAtOrBefore);
+  const int entry_count = leaf->count.Load();
+  if (rank.found || rank.count == 0 || rank.count == entry_count || entry_count == kFanout) {
+    return false;
+  }
+  {
+    const Changing leaf_changes(leaf->version);
+    leaf->Place(rank.count, entry, key);
+  }
+  size_.store(size() + 1, std::memory_order_relaxed);
+  return true;
+}
+
+void EntryTree::Expect(std::span<const std::string_view> user_keys) {
+  constexpr size_t kAbreast = 16;  // about as many lines as a processor waits for at once
+  constexpr uint64_t kNewest = ~uint64_t{0};
+  expected_.clear();
+  next_expected_ = 0;
+  Node* const root = root_.load(std::memory_order_relaxed);
+  if (root->level == 0) return;
+  std::array<Key, kAbreast> keys;
+  std::array<Node*, kAbreast> nodes;
+  while (!user_keys.empty()) {
+    const size_t count = std::min(user_keys.size(), kAbreast);
+    // A key's last slice is read past its end, where an entry has its tag.
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) bytes += user_keys[i].size() + kTagSize;
+    expected_keys_.resize(std::max(expected_keys_.size(), bytes));
+    char* copy = expected_keys_.data();
+    for (size_t i = 0; i < count; ++i) {
+      std::ranges::copy(user_keys[i], copy);
+      keys[i] = {copy, user_keys[i].size(), kNewest};
+      nodes[i] = root;
+      copy += user_keys[i].size() + kTagSize;
+    }
+    user_keys = user_keys.subspan(count);
+
+    for (int level = root->level; level > 0; --level) {
+      for (size_t i = 0; i < count; ++i) {
+        const int slot = nodes[i]->RankOf(keys[i], Bound::kAtOrBefore).count;
+        nodes[i] = static_cast<Inner*>(nodes[i])->Child(slot);
+        Prefetch(nodes[i]);
+        nodes[i]->PrefetchSlices();
+      }
+    }
+    for (size_t i = 0; i < count; ++i) {
+      nodes[i]->PrefetchEntries(nodes[i]->RankOf(keys[i], Bound::kAtOrBefore).count);
+      expected_.push_back(nodes[i]);
+    }
+  }
 }
 
 EntryTree::Path EntryTree::PathTo(const Key& key) const {
@@ -557,10 +623,13 @@ void EntryTree::Cursor::Next() {
     MoveTo(next_);
     return;
   }
-  // By the time the reader gets there, the entry is in the cache.
-  constexpr int kAhead = 3;
+  // By the time the reader gets there, key and value are in the cache, unless they are long.
+  constexpr int kAhead = 4;
+  constexpr size_t kBytesAhead = 3 * kCacheLineBytes;
   const int ahead = at_ + kAhead;
-  if (ahead < count_) Prefetch(entries_[static_cast<size_t>(ahead)]);
+  if (ahead >= count_) return;
+  const char* entry = entries_[static_cast<size_t>(ahead)];
+  for (size_t at = 0; at < kBytesAhead; at += kCacheLineBytes) Prefetch(entry + at);
 }
 
 void EntryTree::Cursor::Prev() {
@@ -717,14 +786,27 @@ class Lookup final : public MemTableRep {
   alignas(Seeker) std::byte iterator_[sizeof(Seeker)];  // holds nothing that needs a destructor
 };
 
-class BTreeMemTable final : public MemTableRep {
+}  // namespace
+
+class BTreeMemTableFactory::MemTable final : public MemTableRep {
  public:
-  explicit BTreeMemTable(::rocksdb::Allocator* allocator)
-      : MemTableRep(allocator), tree_([this](size_t bytes) {
+  MemTable(::rocksdb::Allocator* allocator, BTreeMemTableFactory& factory)
+      : MemTableRep(allocator), factory_(factory), tree_([this](size_t bytes) {
           char* memory = nullptr;
           Allocate(bytes, &memory);
           return memory;
-        }) {}
+        }) {
+    const std::lock_guard lock(factory_.mutex_);
+    factory_.newest_ = this;
+  }
+  ~MemTable() override {
+    const std::lock_guard lock(factory_.mutex_);
+    if (factory_.newest_ == this) factory_.newest_ = nullptr;
+  }
+  MemTable(const MemTable&) = delete;
+  MemTable& operator=(const MemTable&) = delete;
+
+  void Expect(std::span<const std::string_view> user_keys) { tree_.Expect(user_keys); }
 
   void Insert(::rocksdb::KeyHandle handle) override { InsertKey(handle); }
   bool InsertKey(::rocksdb::KeyHandle handle) override {
@@ -753,8 +835,11 @@ class BTreeMemTable final : public MemTableRep {
   }
 
  private:
+  BTreeMemTableFactory& factory_;
   EntryTree tree_;
 };
+
+namespace {
 
 std::string TestEntry(std::string_view user_key, uint64_t sequence, uint8_t type) {
   std::string entry(1, static_cast<char>(user_key.size() + kTagSize));
@@ -786,7 +871,13 @@ MemTableRep* BTreeMemTableFactory::CreateMemTableRep(const MemTableRep::KeyCompa
                                                      const ::rocksdb::SliceTransform* /*prefix*/,
                                                      ::rocksdb::Logger* /*logger*/) {
   CheckOrder(comparator);
-  return new BTreeMemTable(allocator);
+  return new MemTable(allocator, *this);
+}
+
+void BTreeMemTableFactory::Expect(std::span<const std::string_view> user_keys) {
+  // Held throughout: a memtable may go when its flush is done, on another thread.
+  const std::lock_guard lock(mutex_);
+  if (newest_ != nullptr) newest_->Expect(user_keys);
 }
 
 }  // namespace cairn::store::rocks

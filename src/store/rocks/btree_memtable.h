@@ -7,7 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace cairn::store::rocks {
 
@@ -60,6 +63,12 @@ class EntryTree {
   // when the same user key with the same sequence is there already.
   bool Insert(const char* entry);
 
+  // Entries with these user keys, newer than all that are there, will be inserted next, in this
+  // order. Finds their leaves side by side, so that memory is asked for many of them at once:
+  // alone, each insert would wait for its own. Other inserts than announced do no harm. Called by
+  // the inserting thread.
+  void Expect(std::span<const std::string_view> user_keys);
+
   bool Contains(const char* entry) const;
 
   // The first entry at or after an internal key; nullptr when there is none.
@@ -85,6 +94,7 @@ class EntryTree {
   Path PathTo(const Key& key) const;
   Position PositionOf(std::string_view internal_key) const;
 
+  bool InsertWhereExpected(const char* entry, const Key& key);
   void InsertIntoFull(const Path& path, const char* entry, const Key& key);
   void InsertSeparator(const Path& path, const char* separator, Node* right);
   template <class NodeType>
@@ -95,7 +105,11 @@ class EntryTree {
   std::atomic<Node*> root_{nullptr};
   std::atomic<uint64_t> size_{0};
   Node* first_leaf_;  // never changes: splits move entries to the right
-  Node* last_leaf_;   // the inserting thread's
+  // The inserting thread's:
+  Node* last_leaf_;
+  std::vector<Node*> expected_;  // the leaves found by Expect, one for each insert to come
+  size_t next_expected_ = 0;
+  std::vector<char> expected_keys_;  // of those that are looked for together, kept for its memory
 };
 
 // A place in an EntryTree, which must outlive it. Used by one thread; inserts may go on meanwhile.
@@ -162,6 +176,16 @@ class BTreeMemTableFactory final : public ::rocksdb::MemTableRepFactory {
 
   bool IsInsertConcurrentlySupported() const override { return false; }
   bool CanHandleDuplicatedKey() const override { return true; }
+
+  // EntryTree::Expect for the newest of its memtables: the one that a column family of its own
+  // writes to. Called by the one thread that writes, before it does.
+  void Expect(std::span<const std::string_view> user_keys);
+
+ private:
+  class MemTable;
+
+  std::mutex mutex_;
+  MemTable* newest_ = nullptr;
 };
 
 }  // namespace cairn::store::rocks

@@ -15,7 +15,9 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -85,6 +87,7 @@ class OwningTree {
     entries_.push_back(Entry(InternalKey(key, sequence, type), "value"));
     return tree_.Insert(entries_.back().c_str());
   }
+  void Announce(std::span<const std::string_view> keys) { tree_.Expect(keys); }
   const EntryTree& tree() const { return tree_; }
 
  private:
@@ -211,6 +214,32 @@ TEST_P(EntryTreeShapes, HoldsWhatASetHolds) {
       if (step % 5 == 0) {
         const Version target(shape()(random), random() % (2 * step));
         ASSERT_NO_FATAL_FAILURE(ExpectSeeks(owner.tree(), model, target));
+      }
+    }
+    ASSERT_NO_FATAL_FAILURE(ExpectEqual(owner.tree(), model));
+    for (const Version& version : model) {
+      ASSERT_NO_FATAL_FAILURE(ExpectSeeks(owner.tree(), model, version));
+    }
+  }
+}
+
+// What was announced is inserted, or something else is, or less, or more.
+TEST_P(EntryTreeShapes, HoldsTheSameWhateverWasAnnounced) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    Rng random(seed);
+    OwningTree owner;
+    Model model;
+    uint64_t sequence = 0;
+    for (int batch = 0; batch < 60; ++batch) {
+      std::vector<std::string> keys(random() % 80);
+      for (std::string& key : keys) key = shape()(random);
+      std::vector<std::string_view> announced(keys.begin(), keys.end());
+      if (random() % 4 == 0) std::shuffle(announced.begin(), announced.end(), random);
+      if (random() % 4 == 0) announced.resize(announced.size() / 2);
+      owner.Announce(announced);
+      for (const std::string& key : keys) {
+        const Version version(key, random() % 8 == 0 ? random() % (sequence + 1) : ++sequence);
+        ASSERT_EQ(owner.Insert(version.key, version.sequence), model.insert(version).second);
       }
     }
     ASSERT_NO_FATAL_FAILURE(ExpectEqual(owner.tree(), model));

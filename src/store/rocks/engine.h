@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "store/rocks/btree_memtable.h"
 #include "store/rocks/value_cache.h"
 #include "store/store.h"
 #include "store/stripes.h"
@@ -95,6 +96,7 @@ struct Engine {
   Log log;
   std::unique_ptr<::rocksdb::DB> db;
   std::array<::rocksdb::ColumnFamilyHandle*, kAllSpaces.size()> columns{};
+  std::array<std::shared_ptr<BTreeMemTableFactory>, kAllSpaces.size()> memtables;
 
   ValueCache cache;
   Stripes stripes;

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/crc.hpp>
 #include <optional>
 #include <vector>
 
+#include "store/rocks/crc32c.h"
 #include "store/rocks/status.h"
 
 namespace cairn::store::rocks {
@@ -38,9 +38,7 @@ T LittleEndian(BytesView bytes) {
 // CRC-32C as RocksDB stores it: rotated and shifted, so that the checksum of data that holds
 // checksums is not weakened.
 uint32_t StoredChecksum(BytesView bytes) {
-  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
-  crc.process_bytes(bytes.data(), bytes.size());
-  const uint32_t sum = crc.checksum();
+  const uint32_t sum = ExtendCrc32c(0, bytes.data(), bytes.size());
   return ((sum >> 15) | (sum << 17)) + 0xa282ead8u;
 }
 

@@ -2,6 +2,7 @@
 
 #include <rocksdb/write_batch.h>
 
+#include <array>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -58,6 +59,7 @@ class Sequencer {
   Result<void> SumCounters(const WriteSet& writes);
   void AddRow(Space space, BytesView key, BytesView value);
   void AddBound(NumberSource& source);
+  void AnnounceRows();
   void Release(std::span<Entry* const> entries);
   void UpdateCache(std::span<Entry* const> entries);
 
@@ -72,7 +74,8 @@ class Sequencer {
   // Touched only by the thread that writes.
   ::rocksdb::WriteBatch batch_;
   std::unordered_map<CounterKey, int64_t, CounterKeyHash> counters_;
-  std::vector<std::pair<CounterKey, int64_t>> new_counters_;  // of the batch being written
+  std::vector<std::pair<CounterKey, int64_t>> new_counters_;        // of the batch being written
+  std::array<std::vector<BytesView>, kAllSpaces.size()> row_keys_;  // of the batch, by space
   std::vector<OwnRow> own_rows_;              // rows of the batch that no write set holds
   std::vector<ValueCache::Written> written_;  // by UpdateCache, kept for its memory
 };
