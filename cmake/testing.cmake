@@ -55,6 +55,7 @@ set(CAIRN_SUITES_ON_postgres_data
     HashCommandsTest.*:ListCommandsTest.*:TransactionsTest.*:TransactionsRaceTest.*)
 set(CAIRN_SUITES_ON_postgres_seats *)
 set(CAIRN_SUITES_ON_postgres_jobs *)
+set(CAIRN_SUITES_ON_postgres_view View*)
 
 # Hands `program` to CTest once more for each other engine, as one test: its tests then share a
 # PostgreSQL cluster, which takes longer to start than most of them to run.

@@ -23,6 +23,25 @@
 namespace cairn::app {
 namespace {
 
+// A word behind a command's name is what somebody typed, byte for byte. CLI11 would take [1,2] for
+// a list of two, and a queue called `backup` for the command of this name; so such words pass
+// through it behind a zero byte, which no word can hold, and options take it off again.
+constexpr char kWord = '\0';
+
+void GuardWords(std::vector<std::string>& args) {
+  const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
+  auto word = std::ranges::find_if_not(args, is_option);  // the command
+  if (word == args.end()) return;
+  for (++word; word != args.end(); ++word) {
+    if (!is_option(*word)) word->insert(word->begin(), kWord);
+  }
+}
+
+std::string BareWord(std::string word) {
+  if (word.starts_with(kWord)) word.erase(word.begin());
+  return word;
+}
+
 // Everything that flags can say. Each command fills what it has flags for.
 struct Given {
   std::map<std::string, std::string> settings;  // by setting name
@@ -67,6 +86,9 @@ class CommandLine {
     AddSchedules();
     AddVersion();
     AddCompletion();
+    for (auto& [command, action] : actions_) {
+      for (CLI::Option* option : command->get_options()) option->transform(BareWord);
+    }
   }
 
   int Run(std::vector<std::string> args) {
@@ -75,6 +97,7 @@ class CommandLine {
       args.erase(args.begin());
       args.emplace_back("--help");
     }
+    GuardWords(args);
     std::ranges::reverse(args);  // CLI11 takes them from the back
     try {
       root_.parse(args);
@@ -436,7 +459,8 @@ class CommandLine {
     if (unknown.empty()) return std::nullopt;
     const auto first_option = std::ranges::find_if(
         unknown, [](const std::string& word) { return word.starts_with('-'); });
-    const std::string word = first_option == unknown.end() ? unknown.front() : *first_option;
+    const std::string word =
+        BareWord(first_option == unknown.end() ? unknown.front() : *first_option);
     const std::string name = word.substr(0, word.find('='));
     std::vector<std::string> known;
     const bool is_option = word.starts_with('-');

@@ -26,6 +26,7 @@ using store::Space;
 struct QueueCheck {
   QueueState counted;  // counts, line, parked
   std::optional<QueueState> stored;
+  QueueConfig config;
   std::optional<Bytes> cursor;
   bool named = false;
   uint64_t first_removal_ns = 0;
@@ -85,29 +86,46 @@ class Verifier {
     report_.problems.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // The job at `index` must have this row.
+  // The owner of rows that is called so; its index.
+  uint32_t AddOwner(std::string name) {
+    owners_.push_back(std::move(name));
+    return static_cast<uint32_t>(owners_.size() - 1);
+  }
+  // The owner at `index` must have this row.
   void Expect(BytesView key, uint32_t index) { expected_.emplace(Hash64(key), index); }
-  // A row that is there: some job must have wanted it.
+  // A row that is there: somebody must have wanted it.
   bool Expected(BytesView key) {
     if (expected_.erase(Hash64(key)) > 0) return true;
-    Problem("the row {} belongs to no job that stands there", Printable(key, 160));
+    Problem("the row {} belongs to nothing that stands there", Printable(key, 160));
     return false;
+  }
+  // Whoever waits for this time waits without end if the row is missing.
+  void ExpectDue(uint64_t due_ns, DueKind kind, std::string_view queue, std::string_view key,
+                 uint32_t owner) {
+    if (due_ns != 0) Expect(DueKey(due_ns, static_cast<uint8_t>(kind), queue, key), owner);
   }
 
   Result<void> ReadQueues() {
     CAIRN_RETURN_IF_ERROR(Scan(family::kQueueState, [&](BytesView key, BytesView value) {
-      QueueCheck& queue =
-          queues_[std::string(DecodeNameKey(family::kQueueState, key).value_or(""))];
+      const std::string name(DecodeNameKey(family::kQueueState, key).value_or(""));
+      QueueCheck& queue = queues_[name];
       queue.stored = DecodeQueueState(value);
-      if (!queue.stored) Problem("the row {} is no queue's state", Printable(key));
+      if (!queue.stored) return Problem("the row {} is no queue's state", Printable(key));
+      const uint32_t owner = AddOwner(fmt::format("queue {}", name));
+      ExpectDue(queue.stored->retention_due_ns, DueKind::kRetention, name, {}, owner);
+      ExpectDue(queue.stored->throttle_due_ns, DueKind::kThrottle, name, {}, owner);
     }));
     CAIRN_RETURN_IF_ERROR(Scan(family::kQueueName, [&](BytesView key, BytesView) {
       queues_[std::string(DecodeNameKey(family::kQueueName, key).value_or(""))].named = true;
     }));
     CAIRN_RETURN_IF_ERROR(Scan(family::kQueueConfig, [&](BytesView key, BytesView value) {
-      if (!ParseQueueConfig(value).ok()) Problem("the row {} is no configuration", Printable(key));
-      if (!queues_.contains(DecodeNameKey(family::kQueueConfig, key).value_or(""))) {
+      const Result<QueueConfig> config = ParseQueueConfig(value);
+      if (!config.ok()) Problem("the row {} is no configuration", Printable(key));
+      const auto queue = queues_.find(DecodeNameKey(family::kQueueConfig, key).value_or(""));
+      if (queue == queues_.end()) {
         Problem("the row {} configures no queue", Printable(key));
+      } else if (config.ok()) {
+        queue->second.config = *config;
       }
     }));
     return Scan(family::kQueueCursor, [&](BytesView key, BytesView value) {
@@ -118,8 +136,12 @@ class Verifier {
 
   Result<void> ReadGates() {
     return Scan(family::kGate, [&](BytesView key, BytesView value) {
-      gates_[Bytes(key)].stored = DecodeGateState(value);
-      if (!gates_[Bytes(key)].stored) Problem("the row {} is no gate", Printable(key));
+      const auto name = DecodeGateKey(key);
+      const auto state = DecodeGateState(value);
+      gates_[Bytes(key)].stored = state;
+      if (!name || !state) return Problem("the row {} is no gate", Printable(key));
+      ExpectDue(state->due_ns, DueKind::kKeyRate, name->queue, name->key,
+                AddOwner(fmt::format("the gate {}", Printable(key, 160))));
     });
   }
 
@@ -133,9 +155,7 @@ class Verifier {
         Problem("{}", job.error().message);
         return;
       }
-      const auto index = static_cast<uint32_t>(names_.size());
-      names_.push_back(id);
-      ExpectRows(*job, index);
+      ExpectRows(*job, AddOwner(id));
       Count(*job);
       Remember(*job);
     });
@@ -183,9 +203,9 @@ class Verifier {
       return;
     }
     ++queue.counted.parked;
-    if (job.gate == Gate::kConcurrency) ++GateCheckOf(job, job.gate, job.concurrency_key).parked;
-    if (job.gate == Gate::kRate) ++GateCheckOf(job, job.gate, job.rate_key).parked;
-    if (job.gate == Gate::kGroup) ++GateCheckOf(job, job.gate, job.group).parked;
+    if (job.gate == Gate::kConcurrency) CountParked(job, job.concurrency_key);
+    if (job.gate == Gate::kRate) CountParked(job, job.rate_key);
+    if (job.gate == Gate::kGroup) CountParked(job, job.group);
     if (job.gate == Gate::kDependencies && job.waiting_for == 0) {
       Problem("{} waits for nothing at the gate of dependencies", job.id);
     }
@@ -193,6 +213,15 @@ class Verifier {
 
   GateCheck& GateCheckOf(const Job& job, Gate gate, std::string_view key) {
     return gates_[GateKey(job.queue, gate, key)];
+  }
+
+  void CountParked(const Job& job, std::string_view key) {
+    GateCheck& gate = GateCheckOf(job, job.gate, key);
+    ++gate.parked;
+    // Who is let through next is looked for behind the cursor.
+    if (gate.stored && job.index_ns <= gate.stored->cursor_ns) {
+      Problem("{} stands before the cursor of its gate", job.id);
+    }
   }
 
   void CheckCursor(const QueueCheck& queue, const Job& job) {
@@ -246,28 +275,16 @@ class Verifier {
   void CheckDue(BytesView key) {
     const auto entry = DecodeDueKey(key);
     if (!entry) return Problem("the row {} is no due row", Printable(key, 160));
-    const auto queue = queues_.find(entry->queue);
-    const QueueState* const state =
-        queue == queues_.end() || !queue->second.stored ? nullptr : &*queue->second.stored;
     bool fits = true;
     switch (static_cast<DueKind>(entry->kind)) {
       case DueKind::kLease:
       case DueKind::kPromote:
       case DueKind::kExpire:
+      case DueKind::kRetention:
+      case DueKind::kThrottle:
+      case DueKind::kKeyRate:
         Expected(key);
         return;
-      case DueKind::kRetention:
-        fits = state != nullptr && state->retention_due_ns == entry->due_ns;
-        break;
-      case DueKind::kThrottle:
-        fits = state != nullptr && state->throttle_due_ns == entry->due_ns;
-        break;
-      case DueKind::kKeyRate: {
-        const auto gate = gates_.find(GateKey(entry->queue, Gate::kRate, entry->job));
-        fits = gate != gates_.end() && gate->second.stored &&
-               gate->second.stored->due_ns == entry->due_ns;
-        break;
-      }
       case DueKind::kWorker:
         fits = workers_.contains(std::string(entry->job));
         break;
@@ -282,7 +299,6 @@ class Verifier {
         fits = false;
     }
     if (!fits) Problem("the due row {} belongs to nothing", Printable(key, 160));
-    if (fits) ++due_rows_[entry->kind];
   }
 
   Result<void> ReadLocks() {
@@ -352,7 +368,7 @@ class Verifier {
   }
 
   void CheckMissing() {
-    for (const auto& [hash, index] : expected_) Problem("{} lacks a row", names_[index]);
+    for (const auto& [hash, index] : expected_) Problem("{} lacks a row", owners_[index]);
   }
 
   void CheckQueues() {
@@ -385,16 +401,40 @@ class Verifier {
   void CheckGates() {
     for (const auto& [key, gate] : gates_) {
       const GateState stored = gate.stored.value_or(GateState());
-      if (stored.used == gate.used && stored.parked == gate.parked) continue;
-      Problem("the gate {} counts {} and {} parked, of {} and {}", Printable(key, 160), stored.used,
-              stored.parked, gate.used, gate.parked);
+      if (stored.used != gate.used || stored.parked != gate.parked) {
+        Problem("the gate {} counts {} and {} parked, of {} and {}", Printable(key, 160),
+                stored.used, stored.parked, gate.used, gate.parked);
+      }
+      const auto name = DecodeGateKey(key);
+      if (name && gate.parked > 0 && IsLeftShut(*name, gate)) {
+        Problem("the gate {} is shut for {} jobs, and nothing will open it", Printable(key, 160),
+                gate.parked);
+      }
+    }
+  }
+
+  // Those parked at a gate are let through by who gives back what they wait for: the end of a job
+  // that has a slot, a worker that takes the group's job from the line, the time at which a start
+  // leaves the window. A gate at which somebody waits, and none of these can come, stays shut.
+  bool IsLeftShut(const GateName& name, const GateCheck& gate) const {
+    const auto queue = queues_.find(name.queue);
+    const QueueConfig config = queue == queues_.end() ? QueueConfig() : queue->second.config;
+    switch (name.gate) {
+      case Gate::kConcurrency:
+        return gate.used < config.key_concurrency;
+      case Gate::kGroup:
+        return gate.used == 0;
+      case Gate::kRate:
+        return config.key_rate_limit == 0 || !gate.stored || gate.stored->due_ns == 0;
+      default:
+        return true;
     }
   }
 
   store::Reader& reader_;
   VerifyReport report_;
-  std::vector<std::string> names_;                   // of jobs, by index
-  std::unordered_map<uint64_t, uint32_t> expected_;  // hashes of rows that jobs must have
+  std::vector<std::string> owners_;                  // of rows, by index: jobs, queues, gates
+  std::unordered_map<uint64_t, uint32_t> expected_;  // hashes of rows that must be there
   std::map<std::string, QueueCheck, std::less<>> queues_;
   std::map<Bytes, GateCheck> gates_;
   std::map<std::string, BatchCheck, std::less<>> batches_;
@@ -404,7 +444,6 @@ class Verifier {
   std::unordered_set<std::string> awaited_;
   std::unordered_set<uint64_t> named_;  // hashes of dp| rows that jobs name
   std::unordered_set<std::string> workers_;
-  std::map<uint8_t, int64_t> due_rows_;
 };
 
 }  // namespace

@@ -143,7 +143,12 @@ Result<Feed::Step> Feed::Advance() {
     CAIRN_ASSIGN_OR_RETURN(const uint64_t newest, jobs::NewestEvent(*snapshot));
     if (position_ > std::max(newest, removed)) return Step{.position = position_, .lost = true};
   }
-  return Step{.position = position_, .caught_up = events.size() < kEventsPerStep};
+  Step step{.position = position_, .newest = position_};
+  if (events.size() == kEventsPerStep) {
+    CAIRN_ASSIGN_OR_RETURN(step.newest, jobs::NewestEvent(*snapshot));
+  }
+  step.caught_up = step.newest == position_;
+  return step;
 }
 
 Result<void> Feed::Apply(store::Reader& reader, const std::vector<jobs::Event>& events) {

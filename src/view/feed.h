@@ -36,7 +36,8 @@ class Feed {
 
   struct Step {
     uint64_t position = 0;   // the last event in the view
-    bool caught_up = false;  // it was the last there was when the step began
+    uint64_t newest = 0;     // the last there was when the step began
+    bool caught_up = false;  // the two are the same
     bool lost = false;       // events that the view has not seen are gone: build it anew
   };
   // Applies the next events, as many as make a good SQLite transaction.

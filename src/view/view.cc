@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -180,11 +181,24 @@ Result<bool> View::Work() {
   trouble_.reset();
   open_ = true;
   position_ = step->position;
-  if (step->caught_up) {
-    answered_ = asked;
+  Answer(asked, *step);
+  return !step->caught_up;
+}
+
+void View::Answer(uint64_t asked, const Feed::Step& step) {
+  if (goal_ && step.position >= goal_->event) {
+    answered_ = std::max(answered_, goal_->asked);
+    goal_.reset();
     progress_.notify_all();
   }
-  return !step->caught_up;
+  if (asked <= answered_) return;
+  if (step.caught_up) {
+    answered_ = asked;
+    goal_.reset();
+    progress_.notify_all();
+  } else if (!goal_) {
+    goal_ = Goal{asked, step.newest};
+  }
 }
 
 Result<void> View::LockFile() {

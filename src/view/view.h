@@ -80,6 +80,8 @@ class View {
   void ThreadMain();
   // One look at the log; whether it is worth looking again at once.
   Result<bool> Work();
+  // Answers who may be, of those that had asked for `asked` numbers before the step. Under mutex_.
+  void Answer(uint64_t asked, const Feed::Step& step);
   Result<void> OpenFeed();
   Result<void> LockFile();
   Result<int64_t> BuildAnew();
@@ -107,10 +109,16 @@ class View {
   std::condition_variable progress_;
   bool stopping_ = false;
   bool woken_ = true;
-  // Who wants to see everything up to now takes a number; the thread answers with the numbers
-  // taken before it began to look.
+  // Who wants to see everything up to now takes a number. The thread notes how far the log went
+  // when it began a look, and answers the numbers taken before that look when the view has come so
+  // far: however fast the log grows meanwhile, and whether or not it is ever at its end.
   uint64_t asked_ = 0;
   uint64_t answered_ = 0;
+  struct Goal {
+    uint64_t asked = 0;  // numbers up to this
+    uint64_t event = 0;
+  };
+  std::optional<Goal> goal_;
   uint64_t rebuilds_asked_ = 0;
   uint64_t rebuilds_done_ = 0;
   Result<int64_t> last_rebuild_ = int64_t{0};

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json/parse.hpp>
 #include <chrono>
 #include <filesystem>
@@ -210,6 +211,36 @@ TEST_F(ViewTest, IsWokenByCommits) {
     std::this_thread::yield();
   }
   EXPECT_EQ(view().position(), newest);
+}
+
+// The log grows faster than the view follows it, so the view is never at its end. Who asked for
+// what was there before is answered all the same.
+TEST_F(ViewTest, WhoWaitsIsAnsweredWhileTheLogGrows) {
+  const std::vector<Job> jobs = {NewJob(1), NewJob(2), NewJob(3)};
+  for (const Job& job : jobs) Write(job, EventType::kEnqueued);
+  Current();
+  const auto write_many = [&] {
+    Run(Scope("jobs"), [&](store::Transaction& txn) -> Result<void> {
+      for (int i = 0; i < 10'000; ++i) {
+        const Job& job = jobs[static_cast<size_t>(i) % jobs.size()];
+        jobs::AppendEvent(txn, {.type = EventType::kProgress, .job = job.id, .queue = job.queue});
+      }
+      txn.Wake(jobs::EventsTopic());
+      return {};
+    });
+  };
+  write_many();
+  std::atomic<bool> answered = false;
+  std::atomic<int> written = 0;
+  std::thread writer([&] {
+    for (; written < 300 && !answered; ++written) write_many();
+  });
+  const Result<uint64_t> at = view().WaitUntilCurrent(Soon());
+  answered = true;
+  writer.join();
+  EXPECT_TRUE(at.ok()) << at.error().message;
+  EXPECT_LT(written, 300) << "answered when the log had stopped to grow";
+  EXPECT_EQ(Dump(), Expected());
 }
 
 TEST_F(ViewTest, TwoServersDoNotShareAFile) {

@@ -1,4 +1,5 @@
 // `cairn jobs …`, `cairn queues …` and `cairn workers` against the real binary.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,6 +43,14 @@ class JobsCommandTest : public ::testing::Test {
     EXPECT_EQ(done.status.code, 0) << done.err;
     return std::string(json::parse(done.out).at("job_id").as_string());
   }
+  // A reply byte for byte, which the command line's printing is not.
+  net::RespValue Reply(const std::vector<std::string>& args) {
+    auto client = server_.Connect();
+    EXPECT_TRUE(client.ok());
+    const auto reply = client->Command(args);
+    EXPECT_TRUE(reply.ok());
+    return reply.ok() ? *reply : net::RespValue();
+  }
   json::value Job(const std::string& id) {
     const Finished done = Jobs({"get", id, "--json"});
     EXPECT_EQ(done.status.code, 0) << done.err;
@@ -72,6 +81,41 @@ TEST_F(JobsCommandTest, AJobIsEnqueuedShownAndChanged) {
   const Finished gone = Jobs({"get", id});
   EXPECT_EQ(gone.status.code, 1);
   EXPECT_THAT(gone.err, StartsWith("cairn: jobs: "));
+}
+
+TEST_F(JobsCommandTest, APayloadArrivesByteForByte) {
+  for (const char* payload :
+       {"[1,2]", "[ 1,\t2 ]", "[]", "[[1,2],[3]]", R"(["a,b"])", R"({"a":[1,2],"b":"x=y"})", "-5",
+        R"("--queue")", "1.50", "null", R"("[a,b]")", R"([{"a":1},{"b":2}])"}) {
+    const std::string id = Enqueue({"raw", payload});
+    EXPECT_THAT(Reply({"JOB.GET", id}).text, HasSubstr(fmt::format(R"("payload":{},)", payload)));
+  }
+}
+
+TEST_F(JobsCommandTest, AQueueMayBeCalledAsACommandIs) {
+  const std::string id = Enqueue({"backup", "[1,2]", "--unique-key", "seats"});
+  EXPECT_EQ(Job(id).at("queue").as_string(), "backup");
+  EXPECT_EQ(Job(id).at("unique_key").as_string(), "seats");
+  EXPECT_EQ(Queues({"pause", "backup"}).out, "backup  paused\n");
+  EXPECT_EQ(Jobs({"move", id, "version"}).out, id + "  moved\n");
+  EXPECT_EQ(Jobs({"hold", id, "--reason", "[odd,very]"}).status.code, 0);
+  EXPECT_EQ(Job(id).at("hold_reason").as_string(), "[odd,very]");
+}
+
+TEST_F(JobsCommandTest, AFilterIsTakenAsItStands) {
+  const std::string id = Enqueue({"q", "[1,2]", "--tag", "[a,b]=[c,d]"});
+  const Finished found = Jobs({"list", "--filter", R"({"tags":{"[a,b]":"[c,d]"}})"});
+  EXPECT_THAT(found.out, HasSubstr(id)) << found.err;
+  EXPECT_THAT(Jobs({"list", "--filter", "[1,2]"}).err, HasSubstr("--filter is not a JSON object"));
+}
+
+TEST_F(JobsCommandTest, ASchedulesPayloadArrivesByteForByte) {
+  ASSERT_EQ(Cairn({"schedules", "create", "nightly", "30 2 * * *", "reports", "[1,2]"}).status.code,
+            0);
+  ASSERT_EQ(Cairn({"schedules", "trigger", "nightly"}).status.code, 0);
+  const net::RespValue fetched = Reply({"JOB.FETCH", "QUEUES", "reports"});
+  ASSERT_EQ(fetched.items.size(), 1U) << fetched.ToString();
+  EXPECT_EQ(fetched.items[0].items[5].text, "[1,2]");
 }
 
 TEST_F(JobsCommandTest, SeveralJobsAreChangedAndWhatFailsIsTold) {
