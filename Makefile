@@ -7,19 +7,20 @@ CAIRN_DATA ?= $(HOME)/.cairn
 TRIES ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test redis-suite bench fmt lint fuzz clean packages-build packages-test \
-        packages-lint
+.NOTPARALLEL:  # ninja and ctest use all cores; installing packages takes turns
+.PHONY: help setup build run test redis-suite bench fmt lint fuzz clean packages-build packages-run \
+        packages-test packages-lint
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup:  ## install the Debian packages that are missing, for everything below
-	@scripts/setup.sh build test lint
+	@scripts/setup.sh build run test lint
 
 build: build/build.ninja  ## the release binary, build/cairn
 	@ninja -C build -j $(JOBS)
 
-run: build  ## build, then serve from CAIRN_DATA (default: ~/.cairn)
+run: packages-run build  ## build, then serve from CAIRN_DATA (default: ~/.cairn)
 	@build/cairn serve --data "$(CAIRN_DATA)"
 
 # One ctest runs the tests of all build types, so that one line counts them.
@@ -63,6 +64,8 @@ clean:  ## remove all build directories
 # Each group of packages contains what its targets need to build.
 packages-build:
 	@scripts/setup.sh build
+packages-run:
+	@scripts/setup.sh build run
 packages-test:
 	@scripts/setup.sh build test
 	@scripts/npm_test_packages.sh

@@ -1,11 +1,17 @@
 // The store alone: transactions per second by threads and durability, how many commits share an
-// fsync, and what a get and a scanned row cost as the data grows.
+// fsync, what a get and a scanned row cost as the data grows, and what memory that takes.
 //
-//   bench_store                       everything; the 10-million-key cases take a few minutes to
-//   load bench_store --benchmark_filter=Get
+//   bench_store                                  everything
+//   bench_store --benchmark_filter=Commit
+//   bench_store --benchmark_filter=keys:10000000
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
-#include <map>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -25,52 +31,105 @@ Bytes KeyName(uint64_t number) {
   return key;
 }
 
-// A store that lives for one benchmark.
+// All keys fit into the first; of 10 million only a fraction into the second.
+constexpr uint64_t kMemoryBytes = uint64_t{4} << 30;
+constexpr uint64_t kLittleMemoryBytes = uint64_t{256} << 20;
+
+double Megabytes(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
+
+// What the process has of the machine's memory.
+uint64_t ResidentBytes() {
+  uint64_t all_pages = 0;
+  uint64_t resident_pages = 0;
+  std::ifstream("/proc/self/statm") >> all_pages >> resident_pages;
+  return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A store in a directory of its own.
 class Fixture {
  public:
-  explicit Fixture(Durability durability, uint64_t memory_bytes = uint64_t{1} << 30) {
+  explicit Fixture(Durability durability) : durability_(durability) { Open(kMemoryBytes); }
+
+  // Opened again if it has another bound.
+  void Open(uint64_t memory_bytes) {
+    if (memory_bytes_ == memory_bytes) return;
+    store_.reset();
     rocks::Options options;
     options.directory = dir_ / "data";
-    options.durability = durability;
+    options.durability = durability_;
     options.memory = rocks::MemoryBudget::FromTotal(memory_bytes);
     auto store = rocks::Open(options, clock_, Log::Silent());
     CAIRN_CHECK(store.ok(), "{}", store.error().message);
     store_ = std::move(*store);
+    memory_bytes_ = memory_bytes;
   }
+  uint64_t memory_bytes() const { return memory_bytes_; }
   Store& store() { return *store_; }
 
+  // Scattered over the key space, as real keys are.
+  static Bytes LoadedKey(uint64_t number) { return KeyName(number * 0x9e3779b97f4a7c15u); }
+
+  // Puts so many keys, and waits until compactions of them no longer compete with what is measured.
   void Load(uint64_t keys) {
+    const auto start = std::chrono::steady_clock::now();
+    constexpr uint64_t kKeysPerCommit = 1000;
     const Bytes value(kValueBytes, 'v');
     auto group = store_->NewGroup();
-    for (uint64_t i = 0; i < keys; ++i) {
-      // Scattered over the key space, as real keys are.
-      const Bytes key = KeyName(i * 0x9e3779b97f4a7c15u);
-      CAIRN_CHECK(group
-                      ->Run(Scopes(), Access::kWrite,
-                            [&](Transaction& txn) -> Result<void> {
-                              txn.Put({Space::kData, key}, value);
-                              return {};
-                            })
-                      .ok());
-      if (i % 1000 == 999) CAIRN_CHECK(group->Finish().ok());
+    for (uint64_t first = 0; first < keys; first += kKeysPerCommit) {
+      const auto ran = group->Run(Scopes(), Access::kWrite, [&](Transaction& txn) -> Result<void> {
+        const uint64_t end = std::min(first + kKeysPerCommit, keys);
+        for (uint64_t i = first; i < end; ++i) txn.Put({Space::kData, LoadedKey(i)}, value);
+        return {};
+      });
+      CAIRN_CHECK(ran.ok() && group->Finish().ok());
     }
-    CAIRN_CHECK(group->Finish().ok());
+    const std::chrono::duration<double> loading = std::chrono::steady_clock::now() - start;
+    AwaitQuiet();
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
+    fmt::print(stderr, "loaded {} keys in {:.1f} s, and at rest {:.1f} s later\n", keys,
+               loading.count(), (all - loading).count());
+  }
+
+  // Reads everything once, so that what fits into memory is there.
+  void WarmUp() {
+    const auto read = store_->RunRead(Scopes(), [](Transaction& txn) {
+      return txn.Scan({Space::kData, "", std::nullopt}, {},
+                      [](BytesView, BytesView) { return true; });
+    });
+    CAIRN_CHECK(read.ok());
   }
 
  private:
+  // Until the files have not changed for a second; at most a minute.
+  void AwaitQuiet() {
+    uint64_t bytes = 0;
+    for (int i = 0; i < 60 && bytes != store_->stats().disk_bytes; ++i) {
+      bytes = store_->stats().disk_bytes;
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+
+  const Durability durability_;
+  uint64_t memory_bytes_ = 0;
   cairn::testing::TempDirectory dir_;
   SystemClock clock_;
   std::unique_ptr<Store> store_;
 };
 
-Durability DurabilityArg(int64_t argument) { return static_cast<Durability>(argument); }
+// What the store's caches and write buffers hold, beside the most they may, and what the process
+// has of the machine's memory.
+void ShowMemory(benchmark::State& state, Fixture& fixture) {
+  const StoreStats stats = fixture.store().stats();
+  state.counters["store_MB"] =
+      Megabytes(stats.cache_bytes + stats.block_cache_bytes + stats.write_buffer_bytes);
+  state.counters["bound_MB"] = Megabytes(fixture.memory_bytes());
+  state.counters["process_MB"] = Megabytes(ResidentBytes());
+}
 
 // Each thread commits one small transaction after the other and waits until it is durable.
-void BM_Commit(benchmark::State& state) {
+void BM_Commit(benchmark::State& state, Durability durability) {
   static std::unique_ptr<Fixture> fixture;
-  if (state.thread_index() == 0) {
-    fixture = std::make_unique<Fixture>(DurabilityArg(state.range(0)));
-  }
+  if (state.thread_index() == 0) fixture = std::make_unique<Fixture>(durability);
   SeededRandom random(static_cast<uint64_t>(state.thread_index()));
   const Bytes value(kValueBytes, 'v');
   for (auto _ : state) {
@@ -93,12 +152,9 @@ void BM_Commit(benchmark::State& state) {
     fixture.reset();
   }
 }
-BENCHMARK(BM_Commit)
-    ->ArgName("os0sync1")
-    ->Arg(static_cast<int64_t>(Durability::kSync))
-    ->Arg(static_cast<int64_t>(Durability::kOs))
-    ->ThreadRange(1, 64)
-    ->UseRealTime();
+BENCHMARK_CAPTURE(BM_Commit, sync, Durability::kSync)->ThreadRange(1, 64)->UseRealTime();
+BENCHMARK_CAPTURE(BM_Commit, interval, Durability::kInterval)->ThreadRange(1, 64)->UseRealTime();
+BENCHMARK_CAPTURE(BM_Commit, os, Durability::kOs)->ThreadRange(1, 64)->UseRealTime();
 
 // What an event loop does: many bodies, one commit; read, change, write.
 void BM_GroupedIncrement(benchmark::State& state) {
@@ -128,26 +184,37 @@ void BM_GroupedIncrement(benchmark::State& state) {
 }
 BENCHMARK(BM_GroupedIncrement)->ArgName("bodies")->Arg(1)->Arg(50)->Arg(1600);
 
-// One loaded store per size, shared by the reads below.
-Fixture& Loaded(uint64_t keys) {
-  static std::map<uint64_t, std::unique_ptr<Fixture>> fixtures;
-  auto& fixture = fixtures[keys];
-  if (fixture == nullptr) {
-    fixtures.clear();
-    auto fresh = std::make_unique<Fixture>(Durability::kOs);
-    fresh->Load(keys);
-    return *(fixtures[keys] = std::move(fresh));
+// The store that gets and scans read: one at a time, so that the memory is its own.
+class LoadedStore {
+ public:
+  Fixture& With(uint64_t keys, uint64_t memory_bytes) {
+    if (keys_ != keys) {
+      fixture_.reset();
+      fixture_ = std::make_unique<Fixture>(Durability::kOs);
+      fixture_->Load(keys);
+      fixture_->WarmUp();
+      keys_ = keys;
+    }
+    if (fixture_->memory_bytes() != memory_bytes) {
+      fixture_->Open(memory_bytes);
+      fixture_->WarmUp();
+    }
+    return *fixture_;
   }
-  return *fixture;
-}
 
-void BM_Get(benchmark::State& state) {
+ private:
+  uint64_t keys_ = 0;
+  std::unique_ptr<Fixture> fixture_;
+};
+
+void BM_Get(benchmark::State& state, LoadedStore& loaded) {
   const auto keys = static_cast<uint64_t>(state.range(0));
-  Store& store = Loaded(keys).store();
+  Fixture& fixture = loaded.With(keys, static_cast<uint64_t>(state.range(1)) << 20);
+  Store& store = fixture.store();
   SeededRandom random(1);
   uint64_t found = 0;
   for (auto _ : state) {
-    const Bytes key = KeyName(random.Below(keys) * 0x9e3779b97f4a7c15u);
+    const Bytes key = Fixture::LoadedKey(random.Below(keys));
     auto read = store.RunRead(Scopes(), [&](Transaction& txn) -> Result<void> {
       CAIRN_ASSIGN_OR_RETURN(const auto value, txn.Get({Space::kData, key}));
       found += value ? 1 : 0;
@@ -157,12 +224,13 @@ void BM_Get(benchmark::State& state) {
   }
   CAIRN_CHECK(found == static_cast<uint64_t>(state.iterations()));
   state.SetItemsProcessed(state.iterations());
-  state.counters["cache_MB"] = static_cast<double>(store.stats().cache_bytes) / 1e6;
+  ShowMemory(state, fixture);
 }
 
-void BM_Scan100(benchmark::State& state) {
-  const auto keys = static_cast<uint64_t>(state.range(0));
-  Store& store = Loaded(keys).store();
+void BM_Scan100(benchmark::State& state, LoadedStore& loaded) {
+  Fixture& fixture = loaded.With(static_cast<uint64_t>(state.range(0)),
+                                 static_cast<uint64_t>(state.range(1)) << 20);
+  Store& store = fixture.store();
   SeededRandom random(1);
   int64_t rows = 0;
   for (auto _ : state) {
@@ -176,16 +244,36 @@ void BM_Scan100(benchmark::State& state) {
     benchmark::DoNotOptimize(read);
   }
   state.SetItemsProcessed(rows);
+  ShowMemory(state, fixture);
 }
 
-void Sizes(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgName("keys");
-  for (const int64_t keys : {1'000, 10'000, 100'000, 1'000'000, 10'000'000}) benchmark->Arg(keys);
+// Both for one size before the next one is loaded.
+void RegisterReads(LoadedStore& loaded) {
+  const auto add = [&](int64_t keys, uint64_t memory_bytes) {
+    for (const bool scans : {false, true}) {
+      benchmark::RegisterBenchmark(scans ? "BM_Scan100" : "BM_Get",
+                                   [&loaded, scans](benchmark::State& state) {
+                                     scans ? BM_Scan100(state, loaded) : BM_Get(state, loaded);
+                                   })
+          ->ArgNames({"keys", "memory_MiB"})
+          ->Args({keys, static_cast<int64_t>(memory_bytes >> 20)});
+    }
+  };
+  for (const int64_t keys : {1'000, 10'000, 100'000, 1'000'000, 10'000'000}) {
+    add(keys, kMemoryBytes);
+  }
+  add(10'000'000, kLittleMemoryBytes);
 }
-BENCHMARK(BM_Get)->Apply(Sizes);
-BENCHMARK(BM_Scan100)->Apply(Sizes);
 
 }  // namespace
 }  // namespace cairn::store
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  cairn::store::LoadedStore loaded;
+  cairn::store::RegisterReads(loaded);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
