@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "data/json/encoding.h"
 #include "data/limits.h"
+#include "data/varint.h"
 
 namespace cairn::data {
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/limits.h"
+#include "data/varint.h"
 
 namespace cairn::data {
 namespace {
@@ -146,22 +147,6 @@ class Decoder {
 };
 
 }  // namespace
-
-void AppendVarint(uint64_t value, Bytes& out) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-std::optional<uint64_t> TakeVarint(BytesView& bytes) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
-    const auto byte = static_cast<uint8_t>(bytes.front());
-    bytes.remove_prefix(1);
-    value |= uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80) == 0) return value;
-  }
-  return std::nullopt;
-}
 
 void AppendEncodedJson(const JsonValue& value, Bytes& out) {
   if (value.boolean() != nullptr) {

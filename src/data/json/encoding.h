@@ -15,7 +15,7 @@
 //   double   04 ieee754:8            object   09 node:8     stored by member
 //   integer  0A value:v              (above 2^63 - 1)
 //
-// :v is a varint: seven bits a byte, the lowest first, the high bit set in all but the last.
+// :v is a varint (varint.h).
 namespace cairn::data {
 
 void AppendEncodedJson(const JsonValue& value, Bytes& out);
@@ -25,9 +25,5 @@ std::optional<JsonValue> DecodeJson(BytesView bytes);
 
 // The bytes of the encoding, or some number above `limit` as soon as they are more.
 size_t EncodedJsonSize(const JsonValue& value, size_t limit);
-
-void AppendVarint(uint64_t value, Bytes& out);
-// Takes a varint off the front; nullopt, and some bytes gone, if there is none.
-std::optional<uint64_t> TakeVarint(BytesView& bytes);
 
 }  // namespace cairn::data
