@@ -28,6 +28,24 @@ Result<std::optional<Bytes>> Elements::Get(BytesView suffix) {
   return transaction_->Get(KeyOf(suffix));
 }
 
+Result<std::vector<std::optional<Bytes>>> Elements::GetMany(std::span<const Bytes> suffixes) {
+  std::vector<std::optional<Bytes>> values(suffixes.size());
+  if (packed_) {
+    for (size_t i = 0; i < suffixes.size(); ++i) values[i] = packed_->Get(suffixes[i]);
+    return values;
+  }
+  if (generation_ == 0) return values;
+  const BytesView prefix = BytesView(key_).substr(0, kElementPrefixBytes);
+  std::vector<Bytes> bytes;
+  std::vector<store::Key> keys;
+  bytes.reserve(suffixes.size());
+  keys.reserve(suffixes.size());
+  for (const Bytes& suffix : suffixes) {
+    keys.push_back({store::Space::kData, bytes.emplace_back(Bytes(prefix) + suffix)});
+  }
+  return transaction_->GetMany(keys);
+}
+
 void Elements::Begin() {
   if (generation_ != 0) return;
   generation_ = transaction_->NewStamp();
@@ -50,6 +68,16 @@ void Elements::Delete(BytesView suffix) {
   if (packed_) return packed_->Erase(suffix);
   if (generation_ == 0) return;
   transaction_->Delete(KeyOf(suffix));
+}
+
+Result<void> Elements::DeletePrefix(BytesView prefix) {
+  std::vector<Bytes> rows;
+  CAIRN_RETURN_IF_ERROR(Scan(SuffixRange::Prefix(prefix), {}, [&](BytesView suffix, BytesView) {
+    rows.emplace_back(suffix);
+    return true;
+  }));
+  for (const Bytes& row : rows) Delete(row);
+  return {};
 }
 
 Result<void> Elements::Scan(const SuffixRange& range, const store::ScanOptions& options,

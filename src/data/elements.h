@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
@@ -48,8 +50,12 @@ class Elements {
   void Begin();
 
   Result<std::optional<Bytes>> Get(BytesView suffix);
+  // In one round trip, where the engine has such.
+  Result<std::vector<std::optional<Bytes>>> GetMany(std::span<const Bytes> suffixes);
   void Put(BytesView suffix, BytesView value);
   void Delete(BytesView suffix);
+  // Deletes those whose suffixes begin with `prefix`, one by one.
+  Result<void> DeletePrefix(BytesView prefix);
   // Elements that are written or deleted by the visitor are not seen by the scan that runs it, if
   // they stand where it has been.
   Result<void> Scan(const SuffixRange& range, const store::ScanOptions& options,

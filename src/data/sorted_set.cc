@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace cairn::data {
 namespace {
@@ -11,6 +12,7 @@ constexpr char kMemberFamily = 'm';
 constexpr char kOrderFamily = 's';
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
 constexpr size_t kScoreBytes = 8;
+constexpr uint8_t kIndexOfNodes = 0x80;  // in the header, beside the levels
 
 Error Unreadable() { return {ErrorCode::kCorruption, "an element of a sorted set cannot be read"}; }
 
@@ -68,7 +70,7 @@ OrderRange ScoreRange(const ScoreBound& min, const ScoreBound& max) {
 
 SortedSet::SortedSet(Collection collection, RankIndex::Shape shape, Bytes floor)
     : collection_(std::move(collection)),
-      shape_(shape),
+      shape_(std::move(shape)),
       floor_(std::move(floor)),
       count_(collection_.wrong_type() ? 0 : collection_.count()) {}
 
@@ -77,11 +79,15 @@ Result<SortedSet> SortedSet::Open(Collection collection) {
   Bytes floor(kScoreBytes, '\0');
   if (!collection.wrong_type() && !collection.header().empty()) {
     BytesReader reader(collection.header());
-    shape = {reader.Byte(), reader.Big32()};
+    const uint8_t levels = reader.Byte();
+    shape.nodes = (levels & kIndexOfNodes) != 0;
+    shape.levels = levels & ~kIndexOfNodes;
+    shape.last_node = reader.Big32();
     floor = reader.Take(kScoreBytes);
-    if (!reader.AtEnd()) return Unreadable();
+    shape.counts = reader.Rest();
+    if (!reader.ok() || shape.counts.empty() == shape.nodes) return Unreadable();
   }
-  return SortedSet(std::move(collection), shape, std::move(floor));
+  return SortedSet(std::move(collection), std::move(shape), std::move(floor));
 }
 
 Result<SortedSet> SortedSet::Load(doors::CommandContext& context, BytesView key) {
@@ -108,12 +114,12 @@ Result<std::optional<double>> SortedSet::Score(BytesView member) {
 
 Result<void> SortedSet::Insert(BytesView member, double score) {
   const Bytes encoded = EncodeScore(score);
-  const Bytes order_key = encoded + Bytes(member);
+  const Bytes suffix = OrderSuffix(OrderKey(score, member));
   floor_ = std::min(floor_, encoded);
   collection_.elements().Put(MemberSuffix(member), encoded);
-  collection_.elements().Put(OrderSuffix(order_key), {});
+  collection_.elements().Put(suffix, {});
   ++count_;
-  return index().Added(order_key);
+  return index().Added(OrderKeyOf(suffix));
 }
 
 Result<void> SortedSet::Erase(BytesView member, double score) {
@@ -249,9 +255,10 @@ Result<void> SortedSet::Save(doors::CommandContext& context, std::string_view ev
     CAIRN_RETURN_IF_ERROR(index().Drop());
   }
   Bytes header;
-  header += static_cast<char>(shape_.levels);
-  AppendBig32(header, shape_.top_pages);
+  header += static_cast<char>(shape_.nodes ? shape_.levels | kIndexOfNodes : shape_.levels);
+  AppendBig32(header, shape_.last_node);
   header += floor_;
+  header += shape_.counts;
   collection_.Save(count_, header);
   context.Notify(doors::kEventSortedSet, event, key);
   if (count_ == 0) context.Notify(doors::kEventGeneric, "del", key);

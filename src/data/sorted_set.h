@@ -14,19 +14,25 @@
 #include "doors/command.h"
 
 // Sorted sets: members with a score each, in the order of scores and, among equal scores, of the
-// members' bytes. Each member is two elements (elements.h):
+// members' bytes. Each member is two elements (elements.h), and a set that is not small has some
+// more for its rank index:
 //
 //   suffix                       value
 //   ──────────────────────────   ─────────────────
 //   'm' member…                  score:8
 //   's' score:8 member…          nothing
-//   'r' level:1 order key…       see rank_index.h
+//   'n' id:4 row:1               see rank_node.h
+//   'r' level:1 order key…       see rank_pages.h
 //
 // `score:8 member…` is called an order key. A score is written so that the order of bytes is that
 // of numbers: a double's bits, all inverted if it is negative, else with the sign bit set. There is
 // one zero. The header in the record's payload, behind the count of members, is
 //
-//   levels:1 top_pages:4 floor:8     the index's shape, and a score that none is below
+//   levels:1 last_node:4 floor:8 counts…   the index's shape, and a score that none is below
+//
+// Without an index the levels are 0. With one of nodes they have bit 80, and the root's counts
+// follow. Without the bit the index is one of pages, and what stands for last_node is how many
+// pages its highest level has.
 //
 // The floor spares what takes from the front, as queues do, the way over what others have taken.
 namespace cairn::data {

@@ -1,10 +1,19 @@
 #include "data/sorted_set.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "data/elements.h"
+#include "data/keys.h"
+#include "data/rank_node.h"
+#include "data/testing/script.h"
 
 namespace cairn::data {
 namespace {
@@ -75,6 +84,100 @@ TEST(SortedSetKeysTest, RangesOfScoresLeaveOutWhatIsExcluded) {
   EXPECT_TRUE(ScoreRange({1, true}, {1, false}).empty());
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(contains(ScoreRange({-kInfinity, false}, {kInfinity, false}), kInfinity));
+}
+
+// The record of the sorted set z, and the rows of its index.
+class SortedSetIndexTest : public ::testing::Test {
+ protected:
+  static constexpr int kMembers = 300;
+
+  void SetUp() override {
+    std::vector<std::string> command = {"ZADD", "z"};
+    for (int i = 0; i < kMembers; ++i) {
+      command.push_back(std::to_string(i));
+      command.push_back(Member(i));
+    }
+    ASSERT_EQ(server_.Run(command), "(integer) 300");
+  }
+
+  static std::string Member(int i) { return fmt::format("m{:03}", i); }
+
+  void InTransaction(FunctionRef<Result<void>(store::Transaction&)> body) {
+    const auto done = server_.store().Run({}, body);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
+
+  Result<Bytes> ReadRecord(store::Transaction& transaction) {
+    CAIRN_ASSIGN_OR_RETURN(std::optional<Bytes> record, transaction.Get(RecordKeyOfSet()));
+    EXPECT_TRUE(record && DecodeRecord(*record));
+    return *std::move(record);
+  }
+  store::Key RecordKeyOfSet() const { return {store::Space::kData, record_key_}; }
+
+  const Bytes record_key_ = EncodeRecordKey({0, "z"});
+  testing::DataServer server_;
+};
+
+TEST_F(SortedSetIndexTest, GoldenBytes) {
+  InTransaction([&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(const Bytes bytes, ReadRecord(transaction));
+    const Record record = *DecodeRecord(bytes);
+    // count, levels, last_node, floor, the counts 192 and 108
+    EXPECT_EQ(HexEncode(record.payload),
+              "000000000000012c"
+              "81"
+              "00000000"
+              "0000000000000000"
+              "c0016c");
+    Elements elements(transaction, 0, record.generation);
+    CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> bounds, elements.Get(RankBoundsSuffix(0)));
+    // the first page; the page from 192 on, which is c068 and zeros where 191 is c067e0
+    EXPECT_EQ(HexEncode(bounds.value_or("")),
+              "0000"
+              "02c06800");
+    return {};
+  });
+}
+
+TEST_F(SortedSetIndexTest, ASetWithAnIndexOfPagesIsReadAndChanged) {
+  InTransaction([&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(const Bytes bytes, ReadRecord(transaction));
+    Record record = *DecodeRecord(bytes);
+    Elements elements(transaction, 0, record.generation);
+    CAIRN_RETURN_IF_ERROR(elements.DeletePrefix(kRankNodePrefix));
+    const Bytes second = OrderKey(100, Member(100));
+    elements.Put(Bytes("r\1", 2), Bytes("\0\0\0\0\0\0\0\x64\0\0\0\0", 12));
+    elements.Put(Bytes("r\1", 2) + second, Bytes("\0\0\0\0\0\0\0\xc8\0\0\0\0", 12));
+    Bytes payload;
+    AppendBig64(payload, kMembers);
+    payload += Bytes("\1\0\0\0\2", 5) + Bytes(8, '\0');
+    record.payload = payload;
+    transaction.Put(RecordKeyOfSet(), EncodeRecord(record));
+    return {};
+  });
+  server_.Play(R"(
+    ZRANK z m099                    => (integer) 99
+    ZRANK z m100                    => (integer) 100
+    ZREVRANK z m299                 => (integer) 0
+    ZRANGE z 280 280                => ["m280"]
+    ZCOUNT z 50 149                 => (integer) 100
+    ZADD z 99.5 new                 => (integer) 1
+    ZRANK z m099                    => (integer) 99
+    ZRANK z new                     => (integer) 100
+    ZRANK z m299                    => (integer) 300
+    ZREMRANGEBYRANK z 0 99          => (integer) 100
+    ZRANK z m299                    => (integer) 200
+  )");
+  server_.CheckConsistency();
+  InTransaction([&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(const Bytes bytes, ReadRecord(transaction));
+    const Record record = *DecodeRecord(bytes);
+    Elements elements(transaction, 0, record.generation);
+    return elements.Scan(SuffixRange::Prefix("r"), {}, [](BytesView suffix, BytesView) {
+      ADD_FAILURE() << "left behind: " << Printable(suffix);
+      return true;
+    });
+  });
 }
 
 }  // namespace
