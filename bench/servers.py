@@ -36,8 +36,18 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(timeout=60)
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:  # its data is thrown away
+            self.process.kill()
+            self.process.wait()
         self.log.close()
+
+    def processor_seconds(self):
+        """What all its threads have used so far."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def command(self, *arguments):
         return self.pipeline([arguments])[0]

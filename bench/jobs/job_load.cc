@@ -7,7 +7,8 @@
 //   bench_jobs wake PORT …         one job at a time to a worker that waits
 //
 // A connection has one frame under way: it sends the next when the last is answered. Payloads and
-// results are {}. Prints one line of JSON; fails if a job is given out twice or refused.
+// results are {}. As many jobs are fetched as are acknowledged: none is left leased. Prints one
+// line of JSON; fails if a job is given out twice or refused.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -136,7 +137,9 @@ struct Connection {
   std::string in;
   std::string out;
   bool wants_write = false;
-  int replies = 0;  // to come, of the frame under way
+  bool acknowledges = false;  // the next reply is that of JOB.ACKM
+  int64_t asked = 0;          // jobs of the JOB.FETCH under way
+  int replies = 0;            // to come, of the frame under way
   Clock::time_point since;
   Clock::time_point fetch_since;  // of the jobs held
   std::vector<FetchedJob> held;
@@ -233,16 +236,20 @@ class Load {
   void NextConsumed(Connection& connection) {
     // Consumers of a combined run begin when a tenth is there.
     if (options_.mode == "combined" && enqueued_ < options_.jobs / 10) return;
-    connection.replies = 1;
-    if (!connection.held.empty()) {
+    connection.acknowledges = !connection.held.empty();
+    if (connection.acknowledges) {
       std::vector<std::string_view> args = {"JOB.ACKM", "RESULTS"};
       for (const FetchedJob& job : connection.held) {
         args.insert(args.end(), {job.id, job.token, "{}"});
       }
       connection.out += EncodeCommand(args);
-      connection.replies = 2;
+      ++connection.replies;
     }
-    const std::string count = fmt::to_string(options_.batch);
+    connection.asked = std::min(options_.batch, options_.jobs - asked_);
+    if (connection.asked == 0) return;
+    asked_ += connection.asked;
+    ++connection.replies;
+    const std::string count = fmt::to_string(connection.asked);
     std::vector<std::string_view> args = {"JOB.FETCH",       "COUNT",    count,
                                           "LEASE",           "30000",    "WORKER",
                                           connection.worker, "HOSTNAME", "bench-host"};
@@ -266,11 +273,22 @@ class Load {
           if (other->consumes) Next(*other);
         }
       }
-    } else if (connection.replies == 1) {
+    } else if (std::exchange(connection.acknowledges, false)) {
       Acknowledged(connection, reply);
     } else {
-      connection.held = JobsIn(reply);
-      connection.fetch_since = connection.since;
+      Fetched(connection, reply);
+    }
+  }
+
+  void Fetched(Connection& connection, std::string_view reply) {
+    connection.held = JobsIn(reply);
+    connection.fetch_since = connection.since;
+    const auto missing = connection.asked - static_cast<int64_t>(connection.held.size());
+    if (missing == 0) return;
+    // They are to be had later, perhaps by one that had nothing left to ask for.
+    asked_ -= missing;
+    for (auto& other : connections_) {
+      if (other->consumes && other->replies == 0 && other.get() != &connection) Next(*other);
     }
   }
 
@@ -331,6 +349,7 @@ class Load {
   std::vector<std::unique_ptr<Connection>> connections_;
   int64_t produced_ = 0;  // sent
   int64_t enqueued_ = 0;  // answered
+  int64_t asked_ = 0;     // by JOB.FETCH, without those that were not there
   int64_t done_ = 0;
   bool consuming_ = false;
   std::unordered_set<std::string> seen_;

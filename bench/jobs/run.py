@@ -41,13 +41,16 @@ WANTED = {("sync", "enqueue"): 120_000, ("sync", "lifecycle"): 40_000,
           ("interval", "enqueue"): 170_000, ("interval", "lifecycle"): 60_000}
 WANTED_HTTP = 8_000
 WANTED_RATIO = 5
+WANTED_WAKE_MS = 1  # beside one sync of the disk, where there is one
+WANTED_FLAT = 0.8   # of the rate with few jobs pending
+RUN_SECONDS = 300   # what takes longer is stuck
 
 
-def load(mode, port, **options):
-    command = [LOAD, mode, str(port)]
-    for name, value in options.items():
-        command += [f"--{name}", str(value)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+def run_and_parse(command, **options):
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=RUN_SECONDS, **options)
+    except subprocess.TimeoutExpired:
+        raise SystemExit(f"{' '.join(command)}: not done after {RUN_SECONDS} s") from None
     if run.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: {run.stderr}{run.stdout}")
     return json.loads(run.stdout)
@@ -67,6 +70,16 @@ class Cairn:
         with urllib.request.urlopen(request, timeout=600) as reply:
             return json.load(reply)
 
+    def load(self, mode, jobs, **options):
+        """bench_jobs, and what the server's threads used for each job (those in the background too)."""
+        command = [LOAD, mode, str(self.http_port if mode == "http" else self.port), "--jobs", str(jobs)]
+        for name, value in options.items():
+            command += [f"--{name}", str(value)]
+        before = self.server.processor_seconds()
+        result = run_and_parse(command)
+        result["processor_us"] = (self.server.processor_seconds() - before) / jobs * 1e6
+        return result
+
     def check(self, queue, **counts):
         """What the server says about a queue, after everything is over."""
         found = json.loads(self.server.command("QUEUE.GET", queue))
@@ -82,26 +95,22 @@ def run_cairn(directory, durability, jobs):
     cairn = Cairn(directory, durability)
     try:
         common = {"concurrency": CONCURRENCY, "batch": BATCH}
-        load("enqueue", cairn.port, queue="warm", jobs=BATCH, **common)
-        results = {"enqueue": load("enqueue", cairn.port, queue="separate", jobs=jobs, **common)}
+        cairn.load("enqueue", BATCH, queue="warm", **common)
+        results = {"enqueue": cairn.load("enqueue", jobs, queue="separate", **common)}
         cairn.check("separate", pending=jobs)
-        results["lifecycle"] = load("lifecycle", cairn.port, queue="separate", jobs=jobs, **common)
+        results["lifecycle"] = cairn.load("lifecycle", jobs, queue="separate", **common)
         cairn.check("separate", pending=0, active=0, completed=jobs)
-        results["combined"] = load("combined", cairn.port, queue="combined", jobs=jobs, **common)
+        results["combined"] = cairn.load("combined", jobs, queue="combined", **common)
         cairn.check("combined", pending=0, active=0, completed=jobs)
-        results["wake"] = load("wake", cairn.port, queue="wake", jobs=200)
+        results["wake"] = cairn.load("wake", 200, queue="wake")
         return results
     finally:
         cairn.stop()
 
 
 def run_peer(name, url, jobs):
-    run = subprocess.run(["node", PEERS, name, url, "--jobs", str(jobs), "--concurrency", str(CONCURRENCY),
-                          "--batch", str(BATCH)], capture_output=True, text=True, check=False,
-                         env={**os.environ, "BENCH_NPM": NPM})
-    if run.returncode != 0:
-        raise SystemExit(f"{name}: {run.stderr}")
-    result = json.loads(run.stdout)
+    result = run_and_parse(["node", PEERS, name, url, "--jobs", str(jobs), "--concurrency", str(CONCURRENCY),
+                            "--batch", str(BATCH)], env={**os.environ, "BENCH_NPM": NPM})
     if result["left"] != 0:
         raise SystemExit(f"{name}: {result['left']} jobs are not finished")
     return result
@@ -145,8 +154,13 @@ def peers(arguments, directory):
                                 arguments.peer_jobs), cairn)
         for work in ("enqueue", "lifecycle"):
             rate, wanted = cairn[work]["per_second"], WANTED[(durability, work)]
-            print(f"  {work}: wanted {wanted:,}/s, {'reached' if rate >= wanted else 'NOT reached'}")
+            print(f"  {work}: wanted {wanted:,}/s, {verdict(rate >= wanted)}; "
+                  f"{cairn[work]['processor_us']:.1f} µs of the server's processor time a job", flush=True)
     print(f"\nratio: Cairn's rate by the peer's; {WANTED_RATIO} or more is wanted")
+
+
+def verdict(reached):
+    return "reached" if reached else "NOT reached"
 
 
 def print_row(name, results, cairn=None):
@@ -164,11 +178,12 @@ def http(arguments, directory):
     for durability in PAIRS:
         cairn = Cairn(os.path.join(directory, f"http-{durability}"), durability)
         try:
-            result = load("http", cairn.http_port, queue="http", jobs=arguments.http_jobs, concurrency=64)
+            result = cairn.load("http", arguments.http_jobs, queue="http", concurrency=64)
             cairn.check("http", pending=arguments.http_jobs)
         finally:
             cairn.stop()
-        wanted = f"   wanted {WANTED_HTTP:,}" if durability == "sync" else ""
+        reached = verdict(result["per_second"] >= WANTED_HTTP)
+        wanted = f"   wanted {WANTED_HTTP:,}, {reached}" if durability == "sync" else ""
         print(f"  {durability:10} {result['per_second']:10,.0f}/s   p50 {result['p50_ms']:.2f} ms   "
               f"p99 {result['p99_ms']:.2f} ms{wanted}", flush=True)
 
@@ -178,17 +193,40 @@ def wake(arguments, directory):
     for durability in ("os", "interval", "sync"):
         cairn = Cairn(os.path.join(directory, f"wake-{durability}"), durability)
         try:
-            result = load("wake", cairn.port, queue="wake", jobs=arguments.wakes)
+            result = cairn.load("wake", arguments.wakes, queue="wake")
         finally:
             cairn.stop()
-        print(f"  {durability:10} p50 {result['p50_ms']:.3f} ms   p99 {result['p99_ms']:.3f} ms", flush=True)
+        sync_ms = median_sync_ms(directory) if durability == "sync" else 0
+        beside = f" beside the {sync_ms:.3f} ms of a sync" if sync_ms else ""
+        print(f"  {durability:10} p50 {result['p50_ms']:.3f} ms   p99 {result['p99_ms']:.3f} ms   "
+              f"wanted under {WANTED_WAKE_MS} ms{beside}, "
+              f"{verdict(result['p50_ms'] < WANTED_WAKE_MS + sync_ms)}", flush=True)
         for bound, count in result["histogram"]:
             print(f"    ≤ {bound:8.3f} ms {count:7} {'#' * (60 * count // arguments.wakes)}")
 
 
+def median_sync_ms(directory):
+    """What the disk alone needs to sync a page of a file that is there already."""
+    page = bytes(4096)
+    file = os.open(os.path.join(directory, "synced"), os.O_RDWR | os.O_CREAT)
+    try:
+        os.write(file, page * 256)
+        os.fsync(file)
+        samples = []
+        for i in range(200):
+            os.pwrite(file, page, i * len(page))
+            started = time.monotonic()
+            os.fdatasync(file)
+            samples.append((time.monotonic() - started) * 1000)
+        return sorted(samples)[len(samples) // 2]
+    finally:
+        os.close(file)
+
+
 def pending(arguments, directory):
     print(f"\nRates while jobs are pending (interval), {arguments.jobs:,} jobs more each", flush=True)
-    print(f"  {'pending':>10} {'enqueue/s':>12} {'lifecycle/s':>12} {'to the first':>13}", flush=True)
+    print(f"  {'pending':>10} {'enqueue/s':>12} {'ratio':>7} {'lifecycle/s':>12} {'ratio':>7} {'server µs/job':>13}",
+          flush=True)
     base = None
     cairn = Cairn(os.path.join(directory, "pending"), "interval")
     try:
@@ -197,14 +235,16 @@ def pending(arguments, directory):
         for target in (1_000, 100_000, 5_000_000):
             if target > arguments.most_pending:
                 break
-            load("enqueue", cairn.port, jobs=target - depth, **common)
+            cairn.load("enqueue", target - depth, **common)
             depth = target
-            enqueue = load("enqueue", cairn.port, jobs=arguments.jobs, **common)
-            cycle = load("lifecycle", cairn.port, jobs=arguments.jobs, **common)
+            enqueue = cairn.load("enqueue", arguments.jobs, **common)
+            cycle = cairn.load("lifecycle", arguments.jobs, **common)
             cairn.check("deep", pending=depth, active=0)
-            base = base or cycle["per_second"]
-            print(f"  {depth:10,} {enqueue['per_second']:12,.0f} {cycle['per_second']:12,.0f} "
-                  f"{cycle['per_second'] / base:13.2f}", flush=True)
+            base = base or (enqueue["per_second"], cycle["per_second"])
+            ratios = (enqueue["per_second"] / base[0], cycle["per_second"] / base[1])
+            print(f"  {depth:10,} {enqueue['per_second']:12,.0f} {ratios[0]:7.2f} {cycle['per_second']:12,.0f} "
+                  f"{ratios[1]:7.2f} {cycle['processor_us']:13.1f}   flat: {verdict(min(ratios) >= WANTED_FLAT)}",
+                  flush=True)
     finally:
         cairn.stop()
 
@@ -214,7 +254,7 @@ def view(arguments, directory):
     cairn = Cairn(os.path.join(directory, "view"), "interval")
     try:
         started = time.monotonic()
-        load("enqueue", cairn.port, queue="view", jobs=arguments.jobs, concurrency=CONCURRENCY, batch=BATCH)
+        cairn.load("enqueue", arguments.jobs, queue="view", concurrency=CONCURRENCY, batch=BATCH)
         enqueued = time.monotonic()
         total = wait_for_view(cairn)
         print(f"  {arguments.jobs:,} enqueued in {enqueued - started:.1f} s, all of them in the view "
@@ -230,13 +270,15 @@ def view(arguments, directory):
 
 def wait_for_view(cairn):
     """A search is answered when the view has all that was committed before it; it may say: later."""
-    while True:
+    deadline = time.monotonic() + RUN_SECONDS
+    while time.monotonic() < deadline:
         try:
             return cairn.request("POST", "/api/v1/jobs/search", {"limit": 1},
                                  {"X-Cairn-Commit": "latest"})["total"]
         except urllib.error.HTTPError as error:
             if error.code != 503:
                 raise
+    raise SystemExit(f"the view has not caught up after {RUN_SECONDS} s")
 
 
 def main():
