@@ -1,14 +1,26 @@
 #include "base/bytes.h"
 
+#include <bit>
+#include <cstring>
+
 namespace cairn {
 namespace {
+
+uint16_t Swapped(uint16_t value) { return __builtin_bswap16(value); }
+uint32_t Swapped(uint32_t value) { return __builtin_bswap32(value); }
+uint64_t Swapped(uint64_t value) { return __builtin_bswap64(value); }
+
+// Between the order of this machine and big-endian.
+template <typename T>
+T Turned(T value) {
+  return std::endian::native == std::endian::little ? Swapped(value) : value;
+}
 
 template <typename T>
 void AppendBig(Bytes& out, T value) {
   char buffer[sizeof(T)];
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    buffer[i] = static_cast<char>(value >> (8 * (sizeof(T) - 1 - i)));
-  }
+  value = Turned(value);
+  std::memcpy(buffer, &value, sizeof(T));
   out.append(buffer, sizeof(T));
 }
 
@@ -21,11 +33,13 @@ void AppendBig32(Bytes& out, uint32_t value) { AppendBig(out, value); }
 void AppendBig64(Bytes& out, uint64_t value) { AppendBig(out, value); }
 
 uint64_t BytesReader::Big(size_t width) {
+  const BytesView taken = Take(width);
+  if (taken.empty()) return 0;
+  char buffer[sizeof(uint64_t)] = {};
+  std::memcpy(buffer + sizeof(buffer) - width, taken.data(), width);
   uint64_t value = 0;
-  for (const char c : Take(width)) {
-    value = (value << 8) | static_cast<uint8_t>(c);
-  }
-  return value;
+  std::memcpy(&value, buffer, sizeof(value));
+  return Turned(value);
 }
 
 uint8_t BytesReader::Byte() { return static_cast<uint8_t>(Big(1)); }

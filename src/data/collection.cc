@@ -34,11 +34,14 @@ Result<Elements> ElementsOf(const Entry& entry) {
 Result<Collection> Collection::Load(store::Transaction& transaction, uint8_t db, BytesView key,
                                     ValueType type) {
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, db, key));
-  Collection collection(std::move(entry), type, NewElements(transaction, db, type));
-  if (!collection.entry_.exists()) return collection;
-  collection.wrong_type_ = !collection.entry_.Is(type);
-  if (collection.wrong_type_) return collection;
-  CAIRN_ASSIGN_OR_RETURN(collection.elements_, ElementsOf(collection.entry_));
+  if (!entry.Is(type)) {
+    const bool wrong_type = entry.exists();
+    Collection collection(std::move(entry), type, NewElements(transaction, db, type));
+    collection.wrong_type_ = wrong_type;
+    return collection;
+  }
+  CAIRN_ASSIGN_OR_RETURN(Elements elements, ElementsOf(entry));
+  Collection collection(std::move(entry), type, std::move(elements));
   BytesReader reader(collection.entry_.payload());
   collection.count_ = reader.Big64();
   if (collection.elements_.packed() == nullptr) collection.header_ = reader.Rest();

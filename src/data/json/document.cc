@@ -99,13 +99,13 @@ Result<void> JsonDocument::DecodePayload() {
   if (form == kInRows) next_node_ = reader.Big64();
   std::optional<JsonValue> root = DecodeJson(reader.Rest());
   if (!reader.ok() || !root || form > kInRows) return Unreadable("record");
-  root_ = *std::move(root);
+  root_ = std::make_shared<const JsonValue>(*std::move(root));
   return {};
 }
 
 JsonCursor JsonDocument::root() {
   CAIRN_CHECK(exists_);
-  return {std::make_shared<const JsonValue>(root_), this};
+  return {root_, this};
 }
 
 Result<JsonDocument::Header> JsonDocument::ReadHeader(uint64_t node) {
@@ -211,7 +211,7 @@ Result<std::vector<JsonDocument::Row>> JsonDocument::ReadRows(uint64_t node, uin
 // --- Changing ------------------------------------------------------------------------------------
 
 Result<JsonDocument::Slot> JsonDocument::Resolve(std::span<const JsonStep> location) {
-  Slot slot{.value = root_};
+  Slot slot{.value = *root_};
   while (slot.depth < location.size() && slot.value.split() != nullptr) {
     const JsonSplit container = *slot.value.split();
     const size_t depth = slot.depth;
@@ -223,17 +223,17 @@ Result<JsonDocument::Slot> JsonDocument::Resolve(std::span<const JsonStep> locat
   return slot;
 }
 
-void JsonDocument::Store(const Slot& slot, const JsonValue& value) {
-  JsonValue stored = Split(value);
+void JsonDocument::Store(const Slot& slot, JsonValue value) {
+  JsonValue stored = Split(std::move(value));
   if (!slot.container) {
-    root_ = std::move(stored);
+    root_ = std::make_shared<const JsonValue>(std::move(stored));
   } else {
     elements_.Put(ChildSuffix(slot.container->node, slot.place),
                   EncodeRow(*slot.container, slot.name, stored));
   }
 }
 
-JsonValue JsonDocument::Split(const JsonValue& value) {
+JsonValue JsonDocument::Split(JsonValue value) {
   if (!value.IsContainer() || value.split() != nullptr ||
       EncodedJsonSize(value, kMaxInlineJsonBytes) <= kMaxInlineJsonBytes) {
     return value;
@@ -241,15 +241,15 @@ JsonValue JsonDocument::Split(const JsonValue& value) {
   const JsonSplit container{value.type(), next_node_++};
   if (value.array() != nullptr) {
     uint64_t place = kFirstElementPlace;
-    for (const JsonValue& element : *value.array()) {
-      Store({.container = container, .place = place++}, element);
+    for (JsonValue& element : *value.array()) {
+      Store({.container = container, .place = place++}, std::move(element));
     }
     WriteHeader(container.node, {value.array()->size(), kFirstElementPlace});
   } else {
     Bytes place_row;
     uint64_t place = 0;
-    for (const JsonMember& member : *value.object()) {
-      Store({.container = container, .place = place, .name = member.name}, member.value);
+    for (JsonMember& member : *value.object()) {
+      Store({.container = container, .place = place, .name = member.name}, std::move(member.value));
       place_row.clear();
       AppendBig64(place_row, place++);
       elements_.Put(NameSuffix(container.node, member.name), place_row);
@@ -288,7 +288,7 @@ void JsonDocument::SetRoot(const JsonValue& value) {
   // What was there goes with its generation.
   elements_ = Elements(entry_.transaction(), entry_.db(), 0);
   next_node_ = 0;
-  root_ = Split(value);
+  root_ = std::make_shared<const JsonValue>(Split(value));
   exists_ = true;
 }
 
@@ -308,7 +308,7 @@ Result<void> JsonDocument::Set(const JsonLocation& location, const JsonValue& va
   } else {
     *Descend(*container, std::span(&location.back(), 1)) = value;
   }
-  Store(slot, slot.value);
+  Store(slot, std::move(slot.value));
   return {};
 }
 
@@ -340,7 +340,7 @@ Result<void> JsonDocument::Remove(const JsonLocation& location) {
   CAIRN_ASSIGN_OR_RETURN(Slot slot, Resolve(parent));
   if (slot.value.split() != nullptr) return RemoveMember(*slot.value.split(), name);
   Descend(slot.value, std::span(parent).subspan(slot.depth))->Erase(name);
-  Store(slot, slot.value);
+  Store(slot, std::move(slot.value));
   return {};
 }
 
@@ -362,7 +362,7 @@ Result<void> JsonDocument::Insert(const JsonLocation& array, uint64_t index,
   JsonValue::Array* elements = Descend(slot.value, std::span(array).subspan(slot.depth))->array();
   CAIRN_CHECK(elements != nullptr && index <= elements->size());
   elements->insert(elements->begin() + static_cast<ptrdiff_t>(index), values.begin(), values.end());
-  Store(slot, slot.value);
+  Store(slot, std::move(slot.value));
   return {};
 }
 
@@ -392,7 +392,7 @@ Result<void> JsonDocument::Erase(const JsonLocation& array, uint64_t index, uint
   CAIRN_CHECK(elements != nullptr && index + count <= elements->size());
   const auto first = elements->begin() + static_cast<ptrdiff_t>(index);
   elements->erase(first, first + static_cast<ptrdiff_t>(count));
-  Store(slot, slot.value);
+  Store(slot, std::move(slot.value));
   return {};
 }
 
@@ -428,10 +428,10 @@ void JsonDocument::MoveRows(uint64_t node, const std::vector<Row>& rows, int64_t
 }
 
 void JsonDocument::Save() {
-  const bool in_rows = root_.split() != nullptr;
+  const bool in_rows = root_->split() != nullptr;
   Bytes payload(1, in_rows ? kInRows : kInOnePiece);
   if (in_rows) AppendBig64(payload, next_node_);
-  AppendEncodedJson(root_, payload);
+  AppendEncodedJson(*root_, payload);
   entry_.Put({.type = ValueType::kJson,
               .payload = payload,
               .expire_ms = expire_ms_,

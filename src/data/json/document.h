@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -122,9 +123,9 @@ class JsonDocument final : public JsonContainers {
   // The slot that holds what is at the location: its own, or the one of a container in one piece
   // that it is in.
   Result<Slot> Resolve(std::span<const JsonStep> location);
-  void Store(const Slot& slot, const JsonValue& value);
+  void Store(const Slot& slot, JsonValue value);
   // The value as a row may hold it: itself, or a reference to rows that were written.
-  JsonValue Split(const JsonValue& value);
+  JsonValue Split(JsonValue value);
   // Removes the rows behind a reference; of anything else nothing.
   Result<void> Free(const JsonValue& value);
 
@@ -142,7 +143,7 @@ class JsonDocument final : public JsonContainers {
   bool exists_ = false;
   std::optional<int64_t> expire_ms_;
   uint64_t next_node_ = 0;
-  JsonValue root_;
+  std::shared_ptr<const JsonValue> root_;  // shared with cursors, so a change makes another
 };
 
 }  // namespace cairn::data
