@@ -33,15 +33,10 @@ struct ScanMerge {
     base.Start();
     if (writes == nullptr) return;
     if (!reverse) {
-      row = InRange(writes->Seek(range.space, range.begin));
+      row = writes->Seek(range, range.begin);
       return;
     }
-    const BytesView end = range.end ? BytesView(*range.end) : BytesView();
-    row = InRange(writes->SeekBackward(range.space, range.end ? &end : nullptr));
-  }
-
-  const WriteSet::Row* InRange(const WriteSet::Row* found) const {
-    return found != nullptr && range.Contains(found->key) ? found : nullptr;
+    row = writes->SeekBackward(range, nullptr);
   }
 
   // Whether the store's row comes next; both may stand on the same key.
@@ -57,11 +52,11 @@ struct ScanMerge {
     // of a key is the key with a zero byte behind it.
     const BytesView key = row->key;
     if (reverse) {
-      row = InRange(writes->SeekBackward(range.space, &key));
+      row = writes->SeekBackward(range, &key);
     } else {
       Bytes next(key);
       next.push_back('\0');
-      row = InRange(writes->Seek(range.space, next));
+      row = writes->Seek(range, next);
     }
   }
 };

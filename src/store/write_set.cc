@@ -31,7 +31,7 @@ bool WriteSet::ByKey::operator()(const Key& a, uint32_t b) const {
   return Less(a.space, a.bytes, (*rows)[b].space, (*rows)[b].key);
 }
 
-WriteSet::WriteSet() : slots_(kInitialSlots), order_(ByKey{&rows_}) {}
+WriteSet::WriteSet() : slots_(kInitialSlots) {}
 
 BytesView WriteSet::Copy(BytesView bytes) {
   if (bytes.empty()) return {};
@@ -82,7 +82,6 @@ uint32_t WriteSet::AddRow(Key key, uint64_t hash) {
   size_t i = hash & mask;
   while (slots_[i].generation == generation_) i = (i + 1) & mask;
   slots_[i] = {generation_, row, hash};
-  if (ordered_) order_.insert(row);
   return row;
 }
 
@@ -114,15 +113,17 @@ bool WriteSet::RangeDeleted(Key key) const {
 void WriteSet::DeleteRange(const Range& range) {
   if (range.empty()) return;
   // Rows written earlier in the group must not survive the range; those written later will.
-  BuildOrder();
-  for (auto at = order_.lower_bound(Key{range.space, range.begin});
-       at != order_.end() && rows_[*at].space == range.space && range.Contains(rows_[*at].key);
-       ++at) {
-    Row& row = rows_[*at];
-    if (row.state != State::kPut) continue;
-    undo_.push_back({*at, row.state, row.value});
-    row.state = State::kDeleted;
-    row.value = {};
+  const FamilySpan families = FamiliesOf(range, range.begin);
+  for (auto family = families.begin; family != families.end; ++family) {
+    const OrderedRows& order = OrderOf(family->second);
+    for (auto at = order.lower_bound(Key{range.space, range.begin});
+         at != order.end() && range.Contains(rows_[*at].key); ++at) {
+      Row& row = rows_[*at];
+      if (row.state != State::kPut) continue;
+      undo_.push_back({*at, row.state, row.value});
+      row.state = State::kDeleted;
+      row.value = {};
+    }
   }
   ranges_.push_back(range);
 }
@@ -146,38 +147,75 @@ int64_t WriteSet::CounterDelta(Key counter) const {
 }
 
 void WriteSet::AppendEvent(Key prefix, BytesView value) {
-  events_.push_back({prefix.space, Bytes(prefix.bytes), Bytes(value)});
+  events_.push_back({prefix.space, Copy(prefix.bytes), Copy(value)});
 }
 
 void WriteSet::NoteTimer(int64_t due_us) {
   earliest_timer_us_ = std::min(earliest_timer_us_, due_us);
 }
 
-void WriteSet::BuildOrder() {
-  if (ordered_) return;
-  ordered_ = true;
-  for (uint32_t row = 0; row < rows_.size(); ++row) order_.insert(row);
+// The space and the first two bytes, each one more than it is so that a key that ends before has
+// the smallest.
+uint32_t WriteSet::FamilyOf(Space space, BytesView key) {
+  const auto byte = [&](size_t i) -> uint32_t {
+    return i < key.size() ? static_cast<uint8_t>(key[i]) + 1U : 0U;
+  };
+  return static_cast<uint32_t>(space) << 18U | byte(0) << 9U | byte(1);
 }
 
-const WriteSet::Row* WriteSet::Seek(Space space, BytesView key) {
-  BuildOrder();
-  for (auto at = order_.lower_bound(Key{space, key}); at != order_.end(); ++at) {
-    const Row& row = rows_[*at];
-    if (row.space != space) break;
-    if (row.state != State::kUnknown) return &row;
+void WriteSet::ListRows() {
+  for (; listed_rows_ < rows_.size(); ++listed_rows_) {
+    const Row& row = rows_[listed_rows_];
+    const auto family =
+        families_.try_emplace(FamilyOf(row.space, row.key), Family{{}, OrderedRows(ByKey{&rows_})});
+    family.first->second.listed.push_back(listed_rows_);
+  }
+}
+
+const WriteSet::OrderedRows& WriteSet::OrderOf(Family& family) {
+  // Most layers write their keys in ascending order.
+  for (const uint32_t row : family.listed) family.order.insert(family.order.end(), row);
+  family.listed.clear();
+  return family.order;
+}
+
+WriteSet::FamilySpan WriteSet::FamiliesOf(const Range& range, BytesView from) {
+  ListRows();
+  const auto begin = families_.lower_bound(FamilyOf(range.space, from));
+  const auto next_space = static_cast<Space>(static_cast<uint8_t>(range.space) + 1);
+  return {begin, range.end ? families_.upper_bound(FamilyOf(range.space, *range.end))
+                           : families_.lower_bound(FamilyOf(next_space, {}))};
+}
+
+const WriteSet::Row* WriteSet::Seek(const Range& range, BytesView from) {
+  const FamilySpan families = FamiliesOf(range, from);
+  for (auto family = families.begin; family != families.end; ++family) {
+    const OrderedRows& order = OrderOf(family->second);
+    for (auto at = order.lower_bound(Key{range.space, from}); at != order.end(); ++at) {
+      const Row& row = rows_[*at];
+      if (!range.Contains(row.key)) return nullptr;
+      if (row.state != State::kUnknown) return &row;
+    }
   }
   return nullptr;
 }
 
-const WriteSet::Row* WriteSet::SeekBackward(Space space, const BytesView* before) {
-  BuildOrder();
-  auto at = before != nullptr
-                ? order_.lower_bound(Key{space, *before})
-                : order_.lower_bound(Key{static_cast<Space>(static_cast<uint8_t>(space) + 1), {}});
-  while (at != order_.begin()) {
-    const Row& row = rows_[*--at];
-    if (row.space != space) break;
-    if (row.state != State::kUnknown) return &row;
+const WriteSet::Row* WriteSet::SeekBackward(const Range& range, const BytesView* before) {
+  const FamilySpan families = FamiliesOf(range, range.begin);
+  const BytesView end = before != nullptr ? *before
+                        : range.end       ? BytesView(*range.end)
+                                          : BytesView();
+  const bool bounded = before != nullptr || range.end.has_value();
+  for (auto family = families.end; family != families.begin;) {
+    --family;
+    if (bounded && family->first > FamilyOf(range.space, end)) continue;
+    const OrderedRows& order = OrderOf(family->second);
+    auto at = bounded ? order.lower_bound(Key{range.space, end}) : order.end();
+    while (at != order.begin()) {
+      const Row& row = rows_[*--at];
+      if (!range.Contains(row.key)) return nullptr;
+      if (row.state != State::kUnknown) return &row;
+    }
   }
   return nullptr;
 }
@@ -206,8 +244,8 @@ void WriteSet::UndoTo(const Mark& mark) {
 }
 
 void WriteSet::Clear() {
-  order_.clear();
-  ordered_ = false;
+  families_.clear();
+  listed_rows_ = 0;
   rows_.clear();
   undo_.clear();
   ranges_.clear();

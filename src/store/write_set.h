@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -35,8 +36,8 @@ class WriteSet {
   };
   struct Event {
     Space space;
-    Bytes prefix;
-    Bytes value;
+    BytesView prefix;
+    BytesView value;
   };
   struct Counter {
     Space space;
@@ -69,10 +70,10 @@ class WriteSet {
   bool RangeDeleted(Key key) const;
   bool has_deleted_ranges() const { return !ranges_.empty(); }
 
-  // The first row at or after `key` (at or before it with reverse, null: from the end of the space)
-  // of the key's space, skipping kUnknown; nullptr if there is none.
-  const Row* Seek(Space space, BytesView key);
-  const Row* SeekBackward(Space space, const BytesView* before);
+  // The first row of the range at or after `from`, the last one before `before` (null: of all of
+  // it), skipping kUnknown; nullptr if there is none.
+  const Row* Seek(const Range& range, BytesView from);
+  const Row* SeekBackward(const Range& range, const BytesView* before);
 
   struct Mark {
     size_t undo;
@@ -129,11 +130,31 @@ class WriteSet {
     bool operator()(const Key& a, uint32_t b) const;
   };
 
+  using OrderedRows = std::set<uint32_t, ByKey>;
+  // Rows whose keys begin alike, in order once a scan has asked for them. A family that nobody
+  // scans costs its rows no more than being listed: a transition of a job writes ten rows, of which
+  // a scan can meet one.
+  struct Family {
+    std::vector<uint32_t> listed;  // not in `order` yet
+    OrderedRows order;
+  };
+  using Families = std::map<uint32_t, Family>;
+
   void Set(Key key, State state, BytesView value);
   uint32_t FindRow(Key key, uint64_t hash) const;  // kNoRow if absent
   uint32_t AddRow(Key key, uint64_t hash);
   void Grow();
-  void BuildOrder();
+  // The family of the key. Grows with the key: families are in the order of their rows.
+  static uint32_t FamilyOf(Space space, BytesView key);
+  // Lists the rows that were added since.
+  void ListRows();
+  const OrderedRows& OrderOf(Family& family);
+  // The families that a range from `from` on may have rows in.
+  struct FamilySpan {
+    Families::iterator begin;
+    Families::iterator end;
+  };
+  FamilySpan FamiliesOf(const Range& range, BytesView from);
   BytesView Copy(BytesView bytes);
 
   static constexpr uint32_t kNoRow = std::numeric_limits<uint32_t>::max();
@@ -141,9 +162,8 @@ class WriteSet {
   std::vector<Row> rows_;
   std::vector<Slot> slots_;
   uint32_t generation_ = 1;
-  // Made when the first scan needs it, kept up to date from then on.
-  std::set<uint32_t, ByKey> order_;
-  bool ordered_ = false;
+  Families families_;  // of the first `listed_rows_` rows; scans bring it up to date
+  uint32_t listed_rows_ = 0;
 
   std::vector<Undo> undo_;
   std::vector<Range> ranges_;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "base/random.h"
 
@@ -80,14 +83,65 @@ TEST(WriteSetTest, SeeksInBothDirectionsWithinOneSpace) {
   const auto key = [](const WriteSet::Row* row) { return row ? Bytes(row->key) : "none"; };
   const BytesView c = "c";
   const BytesView b = "b";
-  EXPECT_EQ(key(writes.Seek(Space::kData, "")), "b");
-  EXPECT_EQ(key(writes.Seek(Space::kData, "b")), "b");
-  EXPECT_EQ(key(writes.Seek(Space::kData, "e")), "none");
-  EXPECT_EQ(key(writes.SeekBackward(Space::kData, &c)), "b");
-  EXPECT_EQ(key(writes.SeekBackward(Space::kData, &b)), "none");
-  EXPECT_EQ(key(writes.SeekBackward(Space::kData, nullptr)), "d");
+  const Range all = Range::All(Space::kData);
+  EXPECT_EQ(key(writes.Seek(all, "")), "b");
+  EXPECT_EQ(key(writes.Seek(all, "b")), "b");
+  EXPECT_EQ(key(writes.Seek(all, "e")), "none");
+  EXPECT_EQ(key(writes.SeekBackward(all, &c)), "b");
+  EXPECT_EQ(key(writes.SeekBackward(all, &b)), "none");
+  EXPECT_EQ(key(writes.SeekBackward(all, nullptr)), "d");
   writes.Put(DataKey("e"), "");  // the order follows rows added after it was made
-  EXPECT_EQ(key(writes.SeekBackward(Space::kData, nullptr)), "e");
+  EXPECT_EQ(key(writes.SeekBackward(all, nullptr)), "e");
+  const Range some{Space::kData, "c", "e"};
+  EXPECT_EQ(key(writes.Seek(some, "c")), "d");
+  EXPECT_EQ(key(writes.Seek(some, "d1")), "none");
+  EXPECT_EQ(key(writes.SeekBackward(some, nullptr)), "d");
+}
+
+// Keys of all lengths and beginnings: what a scan meets does not depend on how the set keeps rows
+// that begin alike together.
+TEST(WriteSetTest, SeeksAgreeWithASetForAnyKeys) {
+  SeededRandom random(7);
+  const auto random_key = [&random] {
+    Bytes key;
+    for (uint64_t size = random.Below(4); size > 0; --size) {
+      key.push_back("\x00\x01z\xff"[random.Below(4)]);
+    }
+    return key;
+  };
+  const auto key = [](const WriteSet::Row* row) {
+    return row != nullptr ? std::optional(Bytes(row->key)) : std::nullopt;
+  };
+  for (int round = 0; round < 300; ++round) {
+    WriteSet writes;
+    std::set<Bytes> model;
+    for (int step = 0; step < 40; ++step) {
+      const Bytes written = *model.insert(random_key()).first;
+      random.Below(4) == 0 ? writes.Delete(DataKey(written)) : writes.Put(DataKey(written), "");
+      writes.Put({random.Below(2) == 0 ? Space::kSystem : Space::kJobs, random_key()}, "");
+      Range range{Space::kData, random_key(), random_key()};
+      if (random.Below(4) == 0) range.end.reset();
+      if (range.empty()) continue;
+
+      std::vector<Bytes> expected;
+      std::ranges::copy_if(model, std::back_inserter(expected),
+                           [&](const Bytes& known) { return range.Contains(known); });
+      std::vector<Bytes> found;
+      for (auto at = key(writes.Seek(range, range.begin)); at;
+           at = key(writes.Seek(range, *at + '\0'))) {
+        found.push_back(*at);
+      }
+      ASSERT_EQ(found, expected);
+      found.clear();
+      for (auto at = key(writes.SeekBackward(range, nullptr)); at;) {
+        found.push_back(*at);
+        const BytesView before = *at;
+        at = key(writes.SeekBackward(range, &before));
+      }
+      std::ranges::reverse(found);
+      ASSERT_EQ(found, expected);
+    }
+  }
 }
 
 TEST(WriteSetTest, AgreesWithAMapThroughRandomUndo) {

@@ -117,6 +117,10 @@ struct Engine {
   std::array<std::atomic<uint64_t>, kAllSpaces.size()> range_deletions{};
   std::atomic<uint64_t> range_deletion_news{0};
 
+  // A scan on a loop met a block that is not in memory, and is on its way to a thread that may
+  // wait.
+  std::atomic<bool> scan_went_cold{false};
+
   std::atomic<uint64_t> commits{0};
   std::atomic<uint64_t> engine_writes{0};
 

@@ -230,6 +230,31 @@ TEST_F(OpenTest, InspectTellsWithoutOpening) {
   EXPECT_GT(missing->free_bytes, 0u);
 }
 
+// Who takes rows from the front of a range comes back for those behind them, and should not have to
+// leave its loop each time.
+TEST_F(OpenTest, ScanThatHadToGoToDiskBringsWhatFollowsIntoMemory) {
+  const auto row = [](int i) { return "row" + std::to_string(10'000 + i); };
+  const auto put = store_->Run(Scopes::Exclusive(), [&](Transaction& txn) -> Result<void> {
+    for (int i = 0; i < 3'000; ++i) txn.Put({Space::kData, row(i)}, Bytes(100, 'x'));
+    return {};
+  });
+  ASSERT_TRUE(put.ok());
+  Reopen();  // recovery flushes the log into a table; nothing of it is in memory
+  const auto ten_from = [&](int i) {
+    return [&row, i](Transaction& txn) -> Result<void> {
+      return txn.Scan({Space::kData, row(i), std::nullopt}, {.limit = 10},
+                      [](BytesView, BytesView) { return true; });
+    };
+  };
+  const auto group = store_->NewGroup();
+  const auto cold = group->Run(Scopes(), Access::kRead, ten_from(0));
+  ASSERT_FALSE(cold.ok());
+  EXPECT_EQ(cold.error().code, ErrorCode::kWouldBlock);
+  EXPECT_TRUE(store_->RunRead(Scopes(), ten_from(0)).ok());
+  EXPECT_TRUE(group->Run(Scopes(), Access::kRead, ten_from(0)).ok());
+  EXPECT_TRUE(group->Run(Scopes(), Access::kRead, ten_from(2'900)).ok());
+}
+
 TEST_F(OpenTest, MemoryBudgetIsSplitWithoutRemainder) {
   for (const uint64_t total : {uint64_t{32} << 20, uint64_t{1} << 30, uint64_t{64} << 30}) {
     const MemoryBudget budget = MemoryBudget::FromTotal(total);

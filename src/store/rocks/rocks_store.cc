@@ -129,12 +129,13 @@ Result<void> RocksStore::OpenDatabase(const Options& options) {
   ::rocksdb::DBOptions db_options = MakeDbOptions(options);
   db_options.env = env_.get();
   write_buffers_ = db_options.write_buffer_manager;
-  ::rocksdb::ColumnFamilyOptions column_options = MakeColumnOptions(options, block_cache_);
   std::vector<::rocksdb::ColumnFamilyDescriptor> columns;
-  columns.emplace_back(::rocksdb::kDefaultColumnFamilyName, column_options);
+  columns.emplace_back(::rocksdb::kDefaultColumnFamilyName,
+                       MakeColumnOptions(Space::kSystem, options, block_cache_));
   for (const Space space : kAllSpaces) {
     const auto memtables = std::make_shared<BTreeMemTableFactory>();
     engine_.memtables[static_cast<size_t>(space)] = memtables;
+    ::rocksdb::ColumnFamilyOptions column_options = MakeColumnOptions(space, options, block_cache_);
     column_options.memtable_factory = memtables;
     columns.emplace_back(std::string(SpaceName(space)), column_options);
   }

@@ -13,6 +13,16 @@ constexpr int kFirstReadTries = 3;
 ::rocksdb::Slice ToSlice(BytesView bytes) { return {bytes.data(), bytes.size()}; }
 BytesView ToView(const ::rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
+// How many rows more a scan reads that had to leave its loop.
+constexpr int kRowsReadOn = 10'000;
+
+// Who takes rows from the front of a range, as a queue does, comes back for those behind them: they
+// are brought into memory too, or every other scan would have to leave its loop.
+void ReadOn(::rocksdb::Iterator& iterator, const ScanOptions& options) {
+  if (options.reverse || options.limit == ScanOptions().limit) return;
+  for (int rows = 0; rows < kRowsReadOn && iterator.Valid(); ++rows) iterator.Next();
+}
+
 // A RocksDB iterator with the range's bounds as its own, as ScanMerged reads it.
 struct IteratorSource {
   ::rocksdb::Iterator& iterator;
@@ -158,6 +168,13 @@ Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& optio
     has_read_ = true;
   }
   Result<void> scanned = ScanIterator(*iterator, &writes_, range, options, visit);
+  if (waiting_ == Waiting::kNotAllowed) {
+    if (!scanned.ok() && scanned.error().code == ErrorCode::kWouldBlock) {
+      engine_.scan_went_cold.store(true, std::memory_order_relaxed);
+    }
+  } else if (engine_.scan_went_cold.exchange(false, std::memory_order_relaxed)) {
+    ReadOn(*iterator, options);
+  }
   if (!scanned.ok()) return Failed(scanned.error());
   return {};
 }

@@ -99,6 +99,7 @@ Result<void> Sequencer::BuildBatch(std::span<Entry* const> entries) {
   new_counters_.clear();
   own_rows_.clear();
   for (auto& keys : row_keys_) keys.clear();
+  events_ = 0;
   batch_.PutLogData(EncodeDurableNote(engine_.durable_commit.load(std::memory_order_relaxed)));
   for (const Entry* entry : entries) {
     const WriteSet& writes = *entry->writes;
@@ -119,7 +120,7 @@ Result<void> Sequencer::BuildBatch(std::span<Entry* const> entries) {
     }
     CAIRN_RETURN_IF_ERROR(SumCounters(writes));
     for (const WriteSet::Event& event : writes.events()) {
-      AddRow(event.space, event.prefix + Big64(engine_.events.Next()), event.value);
+      AddEvent(event);
     }
   }
   for (const auto& [key, value] : new_counters_) {
@@ -159,6 +160,14 @@ void Sequencer::AddRow(Space space, BytesView key, BytesView value) {
   own_rows_.push_back({space, Bytes(key), Bytes(value)});
 }
 
+void Sequencer::AddEvent(const WriteSet::Event& event) {
+  if (event_keys_.size() == events_) event_keys_.emplace_back();
+  Bytes& key = event_keys_[events_++];
+  key.assign(event.prefix);
+  AppendBig64(key, engine_.events.Next());
+  batch_.Put(engine_.column(event.space), ToSlice(key), ToSlice(event.value));
+}
+
 void Sequencer::AddBound(NumberSource& source) {
   if (const auto bound = source.RaiseBound()) {
     AddRow(Space::kSystem, source.row_key(), Big64(*bound));
@@ -173,7 +182,12 @@ void Sequencer::AnnounceRows() {
   }
 }
 
+// The cache answers lookups of single keys. Rows of indexes, which have no value, rows that are
+// deleted and events are met by scans, if at all: they take no room in it unless somebody has
+// looked for them there.
 void Sequencer::UpdateCache(std::span<Entry* const> entries) {
+  using Unknown = ValueCache::Unknown;
+  size_t event_number = 0;
   for (const Entry* entry : entries) {
     for (const Range& range : entry->writes->ranges()) {
       engine_.cache.EraseRange(static_cast<uint8_t>(range.space), range.begin,
@@ -184,7 +198,12 @@ void Sequencer::UpdateCache(std::span<Entry* const> entries) {
       if (row.state == WriteSet::State::kUnknown) continue;
       const bool put = row.state == WriteSet::State::kPut;
       written_.push_back({static_cast<uint8_t>(row.space), row.key,
-                          put ? std::optional(row.value) : std::nullopt});
+                          put ? std::optional(row.value) : std::nullopt,
+                          put && !row.value.empty() ? Unknown::kAdded : Unknown::kIgnored});
+    }
+    for (const WriteSet::Event& event : entry->writes->events()) {
+      written_.push_back({static_cast<uint8_t>(event.space), event_keys_[event_number++],
+                          BytesView(event.value), Unknown::kIgnored});
     }
     engine_.cache.Commit(written_);
   }

@@ -58,6 +58,7 @@ class Sequencer {
   Result<void> BuildBatch(std::span<Entry* const> entries);
   Result<void> SumCounters(const WriteSet& writes);
   void AddRow(Space space, BytesView key, BytesView value);
+  void AddEvent(const WriteSet::Event& event);
   void AddBound(NumberSource& source);
   void AnnounceRows();
   void Release(std::span<Entry* const> entries);
@@ -78,6 +79,8 @@ class Sequencer {
   std::array<std::vector<BytesView>, kAllSpaces.size()> row_keys_;  // of the batch, by space
   std::vector<OwnRow> own_rows_;              // rows of the batch that no write set holds
   std::vector<ValueCache::Written> written_;  // by UpdateCache, kept for its memory
+  std::vector<Bytes> event_keys_;             // of the batch, the first `events_`; likewise
+  size_t events_ = 0;
 };
 
 }  // namespace cairn::store::rocks

@@ -75,7 +75,7 @@ uint64_t MemtableBytes(const Options& options) {
   return db;
 }
 
-::rocksdb::ColumnFamilyOptions MakeColumnOptions(const Options& options,
+::rocksdb::ColumnFamilyOptions MakeColumnOptions(Space space, const Options& options,
                                                  const std::shared_ptr<::rocksdb::Cache>& cache) {
   ::rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
@@ -89,6 +89,12 @@ uint64_t MemtableBytes(const Options& options) {
   table.block_size = 8 * 1024;
   // Point lookups find their row in a block without a binary search.
   table.data_block_index_type = ::rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
+  // What a queue was given is what it is asked for next: a memtable that goes to disk stays in
+  // memory too, so that workers do not have to wait for the disk.
+  if (space == Space::kJobs) {
+    table.prepopulate_block_cache =
+        ::rocksdb::BlockBasedTableOptions::PrepopulateBlockCache::kFlushOnly;
+  }
 
   ::rocksdb::ColumnFamilyOptions column;
   column.table_factory.reset(::rocksdb::NewBlockBasedTableFactory(table));

@@ -8,7 +8,7 @@ namespace cairn::store::rocks {
 
 // How RocksDB is set up: one place for every option, with its reason.
 ::rocksdb::DBOptions MakeDbOptions(const Options& options);
-::rocksdb::ColumnFamilyOptions MakeColumnOptions(const Options& options,
+::rocksdb::ColumnFamilyOptions MakeColumnOptions(Space space, const Options& options,
                                                  const std::shared_ptr<::rocksdb::Cache>& cache);
 
 // What a memtable may grow to; a log file grows about as much before the next one starts.

@@ -333,6 +333,7 @@ void ValueCache::Commit(std::span<const Written> rows) {
       ShardOf(hashes[i]).PrefetchSlot(hashes[i]);
     }
     for (size_t i = 0; i < some.size(); ++i) {
+      if (some[i].unknown == Unknown::kIgnored) continue;  // most are not there
       Shard& shard = ShardOf(hashes[i]);
       const std::lock_guard lock(shard.mutex);
       shard.PrefetchEntry(hashes[i]);
@@ -341,7 +342,7 @@ void ValueCache::Commit(std::span<const Written> rows) {
       Shard& shard = ShardOf(hashes[i]);
       const std::lock_guard lock(shard.mutex);
       Store(shard, hashes[i], some[i].space, some[i].key, some[i].value,
-            last_range_.load(std::memory_order_acquire));
+            last_range_.load(std::memory_order_acquire), some[i].unknown);
     }
   }
 }
@@ -353,14 +354,15 @@ void ValueCache::Fill(uint8_t space, BytesView key, std::optional<BytesView> val
   const std::lock_guard lock(shard.mutex);
   // Before the question, as the class comment says.
   const uint64_t number = last_range_.load(std::memory_order_acquire);
-  if (still_current()) Store(shard, hash, space, key, value, number);
+  if (still_current()) Store(shard, hash, space, key, value, number, Unknown::kAdded);
 }
 
 void ValueCache::Store(Shard& shard, uint64_t hash, uint8_t space, BytesView key,
-                       std::optional<BytesView> value, uint64_t number) {
+                       std::optional<BytesView> value, uint64_t number, Unknown unknown) {
   const size_t value_size = value ? value->size() : 0;
   const bool fits = key.size() <= Entry::kMaxKeySize && value_size <= max_value_bytes_;
   Slot* slot = shard.Find(hash, space, key);
+  if (slot == nullptr && unknown == Unknown::kIgnored) return;
   if (slot != nullptr && fits && slot->entry->Suits(key.size() + value_size)) {
     slot->entry->SetValue(value);
     slot->entry->number = number;

@@ -69,11 +69,15 @@ class ValueCache {
   // returns.
   void Expect(std::span<const Key> keys) const;
 
+  // What becomes of a row that a commit has written if the cache does not have its key.
+  enum class Unknown : uint8_t { kAdded, kIgnored };
+
   // What a commit has written to a key: the new value, or nullopt when deleted.
   struct Written {
     uint8_t space;
     BytesView key;
     std::optional<BytesView> value;
+    Unknown unknown = Unknown::kAdded;
   };
 
   // For every key a commit has written, after its write. Many in one call: the entries of keys to
@@ -127,7 +131,7 @@ class ValueCache {
   Shard& ShardOf(uint64_t hash) const;
   bool IsErased(const Entry& entry, uint64_t number) const;
   void Store(Shard& shard, uint64_t hash, uint8_t space, BytesView key,
-             std::optional<BytesView> value, uint64_t number);
+             std::optional<BytesView> value, uint64_t number, Unknown unknown);
   void Sweep(Shard& shard);
 
   const size_t max_value_bytes_;

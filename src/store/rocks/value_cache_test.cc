@@ -64,6 +64,20 @@ TEST(ValueCache, ManyRowsOfACommitAreKnownAtOnce) {
   for (const Bytes& key : keys) EXPECT_EQ(Ask(cache, 1, key), key == keys[7] ? "-" : key);
 }
 
+TEST(ValueCache, RowsThatNobodyAskedForCanBeLeftOut) {
+  ValueCache cache(kMiB);
+  constexpr auto kIgnored = ValueCache::Unknown::kIgnored;
+  const std::vector<ValueCache::Written> rows = {{1, "known", "new", kIgnored},
+                                                 {1, "gone", std::nullopt, kIgnored},
+                                                 {1, "other", "new", kIgnored}};
+  cache.Fill(1, "known", std::nullopt, kYes);
+  cache.Fill(1, "gone", "old", kYes);
+  cache.Commit(rows);
+  EXPECT_EQ(Ask(cache, 1, "known"), "new");
+  EXPECT_EQ(Ask(cache, 1, "gone"), "-");
+  EXPECT_EQ(Ask(cache, 1, "other"), "?");
+}
+
 TEST(ValueCache, ExpectingKeysChangesNothing) {
   ValueCache cache(kMiB);
   std::vector<Key> keys(40, Key{Space::kData, "unknown"});
