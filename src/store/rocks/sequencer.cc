@@ -119,9 +119,7 @@ Result<void> Sequencer::BuildBatch(std::span<Entry* const> entries) {
       row_keys_[static_cast<size_t>(row.space)].push_back(row.key);
     }
     CAIRN_RETURN_IF_ERROR(SumCounters(writes));
-    for (const WriteSet::Event& event : writes.events()) {
-      AddEvent(event);
-    }
+    for (const WriteSet::Event& event : writes.events()) AddEvent(event);
   }
   for (const auto& [key, value] : new_counters_) {
     AddRow(key.space, key.key, Big64(static_cast<uint64_t>(value)));
@@ -166,6 +164,7 @@ void Sequencer::AddEvent(const WriteSet::Event& event) {
   key.assign(event.prefix);
   AppendBig64(key, engine_.events.Next());
   batch_.Put(engine_.column(event.space), ToSlice(key), ToSlice(event.value));
+  row_keys_[static_cast<size_t>(event.space)].push_back(key);
 }
 
 void Sequencer::AddBound(NumberSource& source) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <span>
@@ -79,7 +80,7 @@ class Sequencer {
   std::array<std::vector<BytesView>, kAllSpaces.size()> row_keys_;  // of the batch, by space
   std::vector<OwnRow> own_rows_;              // rows of the batch that no write set holds
   std::vector<ValueCache::Written> written_;  // by UpdateCache, kept for its memory
-  std::vector<Bytes> event_keys_;             // of the batch, the first `events_`; likewise
+  std::deque<Bytes> event_keys_;              // of the batch, the first `events_`; likewise
   size_t events_ = 0;
 };
 
