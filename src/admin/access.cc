@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <utility>
 
 namespace cairn::admin {
@@ -20,13 +21,33 @@ std::string_view AfterScheme(std::string_view text, std::string_view scheme) {
   return text;
 }
 
+// The value of the first cookie of one of these names in "a=1; b=2".
+std::string_view CookieOf(std::string_view cookies, std::initializer_list<std::string_view> names) {
+  while (!cookies.empty()) {
+    const size_t end = std::min(cookies.find(';'), cookies.size());
+    std::string_view cookie = cookies.substr(0, end);
+    cookies.remove_prefix(std::min(end + 1, cookies.size()));
+    cookie.remove_prefix(std::min(cookie.find_first_not_of(' '), cookie.size()));
+    const size_t equals = cookie.find('=');
+    if (equals == std::string_view::npos) continue;
+    if (std::ranges::find(names, cookie.substr(0, equals)) != names.end()) {
+      return cookie.substr(equals + 1);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-std::string_view PresentedSecret(const net::HttpHeaders& headers) {
-  if (const auto authorization = headers.Get("Authorization")) {
-    return AfterScheme(*authorization, "Bearer");
+std::string PresentedSecret(const net::HttpRequest& request) {
+  if (const auto authorization = request.headers.Get("Authorization")) {
+    return std::string(AfterScheme(*authorization, "Bearer"));
   }
-  return headers.Get("X-API-Key").value_or("");
+  if (const auto key = request.headers.Get("X-API-Key")) return std::string(*key);
+  if (request.method != "GET") return {};
+  const auto cookies = request.headers.Get("Cookie");
+  const std::string_view value = CookieOf(cookies.value_or(""), {"cairn_api_key", "corvo_api_key"});
+  return net::PercentDecode(value).value_or("");
 }
 
 Guard::Guard(GuardOptions options, std::unique_ptr<net::HttpHandler> inner)
@@ -34,7 +55,7 @@ Guard::Guard(GuardOptions options, std::unique_ptr<net::HttpHandler> inner)
 
 bool Guard::Admits(const net::HttpRequest& request) const {
   if (request.path == "/healthz" || request.path == "/readyz") return true;
-  return options_.check(PresentedSecret(request.headers));
+  return options_.check(PresentedSecret(request));
 }
 
 size_t Guard::BodyLimit(const net::HttpRequest& head) {

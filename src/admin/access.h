@@ -11,7 +11,11 @@
 namespace cairn::admin {
 
 // What a request presents: the bearer token of Authorization, or X-API-Key; empty if neither.
-std::string_view PresentedSecret(const net::HttpHeaders& headers);
+//
+// A browser's event stream can send no such header. So a GET without them may also bring the cookie
+// cairn_api_key, or corvo_api_key as clients of that API have it, percent-encoded. Only a GET: a
+// browser sends cookies along with what other sites make it ask for.
+std::string PresentedSecret(const net::HttpRequest& request);
 
 // Whether a request that presents this secret may pass. Called on a loop's thread.
 using SecretCheck = std::function<bool(std::string_view secret)>;

@@ -23,9 +23,10 @@ class Echo final : public net::HttpHandler {
 
 class GuardTest : public ::testing::Test {
  protected:
-  net::HttpResponse Ask(std::string path, net::HttpHeaders headers = {}) {
+  net::HttpResponse Ask(std::string path, net::HttpHeaders headers = {},
+                        std::string method = "GET") {
     net::HttpRequest request;
-    request.method = "GET";
+    request.method = std::move(method);
     request.path = std::move(path);
     request.headers = std::move(headers);
     request.request_id = "r-1";
@@ -53,6 +54,24 @@ TEST_F(GuardTest, BothHeadersCarryTheSecret) {
   EXPECT_EQ(Ask("/metrics", {{"Authorization", "Bearer sesame"}}).status, 200);
   EXPECT_EQ(Ask("/metrics", {{"authorization", "bearer  sesame"}}).status, 200);
   EXPECT_EQ(Ask("/metrics", {{"X-API-Key", "sesame"}}).status, 200);
+}
+
+TEST_F(GuardTest, ACookieCarriesTheSecretOfWhatOnlyReads) {
+  const auto ask = [&](std::string cookies, std::string method = "GET") {
+    return Ask("/api/v1/events", {{"Cookie", std::move(cookies)}}, std::move(method)).status;
+  };
+  EXPECT_EQ(ask("cairn_api_key=sesame"), 200);
+  EXPECT_EQ(ask("a=1; corvo_api_key=ses%61me; b"), 200);
+  EXPECT_EQ(ask("cairn_api_key=sesam; a=sesame"), 401);
+  EXPECT_EQ(ask("xcairn_api_key=sesame"), 401);
+  EXPECT_EQ(ask("cairn_api_key"), 401);
+  EXPECT_EQ(ask("cairn_api_key=%zz"), 401);
+  EXPECT_EQ(ask(""), 401);
+  // Another site can have a browser send it.
+  EXPECT_EQ(ask("cairn_api_key=sesame", "POST"), 401);
+  EXPECT_EQ(ask("cairn_api_key=sesame", "DELETE"), 401);
+  // A header that is there is the one that counts.
+  EXPECT_EQ(Ask("/x", {{"X-API-Key", "no"}, {"Cookie", "cairn_api_key=sesame"}}).status, 401);
 }
 
 TEST_F(GuardTest, WhatIsNotTheSecretIsRefused) {

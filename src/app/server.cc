@@ -166,6 +166,7 @@ class Server::Impl {
     doors::AddConnectionCommands(instance_);
     data::AddDataCommands(instance_);
     jobs::AddJobCommands(instance_);
+    jobs::AddPushCommands(instance_, route_store_);
     seats::AddSeatCommands(instance_, config_.seats_key_prefix);
     return instance_.HandlerFactory();
   }

@@ -307,6 +307,8 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
 void Dispatcher::Count(const Session& session, const Command& command, Args args, uint64_t ns,
                        bool failed) {
   counters_.Ran(command.index, ns, failed);
+  if (session.attachment != nullptr) [[unlikely]]
+    session.attachment->Ran(command, args);
   const uint64_t us = ns / 1000;
   if (LatencyEvents& events = instance_.latency_events(); events.Wants(us)) {
     events.Add(command.Has(kFast) ? "fast-command" : "command", clock_.Now(),

@@ -92,6 +92,9 @@ class Dispatcher final : public net::RespHandler {
   // for it, `owner` hears of it when the group has committed.
   Waiters::Found LookNow(Dispatcher& owner, uint64_t connection_id, std::unique_ptr<Work> work);
 
+  // Writes `text`, whole messages that nobody asked for, to a connection of this loop if it is
+  // still there: between its replies. Posted, as Deliver is; all that it shows is durable.
+  void Push(uint64_t connection_id, std::string text);
   // What the connection listens to; made when it is first asked for.
   Subscriptions& SubscriptionsOf(Session& session);
   // From now on the session sees every command that is not an operator's, of all loops.

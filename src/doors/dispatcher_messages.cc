@@ -101,6 +101,16 @@ void Dispatcher::Deliver(const PubSub::Message& message, store::Commit commit) {
   }
 }
 
+void Dispatcher::Push(uint64_t connection_id, std::string text) {
+  net::RespServer* server = instance_.server();
+  net::RespConnection* connection =
+      server == nullptr ? nullptr : server->Find(loop_, connection_id);
+  if (connection == nullptr) return;
+  Session& session = SessionOf(*connection);
+  session.late_messages.push_back({std::move(text), 0});
+  if (!session.with_pool) WriteLateMessages(session);
+}
+
 void Dispatcher::WriteLateMessages(Session& session) {
   for (const LateMessage& message : std::exchange(session.late_messages, {})) {
     session.connection().out() += message.text;

@@ -73,6 +73,7 @@ size_t Session::subscription_count(ChannelKind kind) const {
 void Session::Reset() {
   EndMulti();
   subscriptions.reset();
+  attachment.reset();
   monitor = false;
   monitoring = store::Subscription();
   CountSubscriptions();

@@ -109,6 +109,14 @@ struct LateMessage {
   uint64_t ticket;  // what it is sealed with
 };
 
+// What a layer keeps with a connection, until RESET or the connection's end.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+  // A command of the connection has run, also one in EXEC. Its reply need not be durable yet.
+  virtual void Ran(const Command& command, Args args) = 0;
+};
+
 // What the server knows about one connection. Used on the connection's loop; Describe and the
 // getters of text from any thread. Registered with `clients` as long as it lives.
 class Session final : public net::RespSession {
@@ -176,6 +184,7 @@ class Session final : public net::RespSession {
   UnsealedReplies unsealed;
   store::Subscription monitoring;                // MONITOR, while `monitor`
   std::unique_ptr<Subscriptions> subscriptions;  // null until it listens to something
+  std::unique_ptr<Attachment> attachment;        // null: none
 
  private:
   std::string Text(const std::string& text) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "doors/arg_parser.h"
@@ -28,6 +29,14 @@ void ScopeOfNothing(doors::Args args, Held& held);
 
 // The options of JOB.ENQUEUE, behind its queue.
 Result<EnqueueRequest> TakeEnqueueOptions(doors::ArgParser& parser, std::string_view queue);
+// What JOB.FETCH and JOB.SUBSCRIBE are asked for.
+struct FetchCommand {
+  FetchRequest request;
+  std::optional<int64_t> block_ms;
+};
+Result<FetchCommand> TakeFetch(doors::Args args);
+// A job as workers get it: a map.
+void ReplyJob(net::RespWriter& reply, const Job& job);
 // TOKEN token | WORKER worker [ATTEMPT attempt]; whether it was one of these.
 bool TakeLease(doors::ArgParser& parser, LeaseRef& lease);
 

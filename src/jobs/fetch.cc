@@ -154,6 +154,8 @@ class Fetcher {
   std::string data_;
 };
 
+}  // namespace
+
 Result<void> CheckFetch(const FetchRequest& request) {
   if (request.queues.empty()) return Refuse(Reason::kValidation, "queues is required");
   for (const std::string& queue : request.queues) {
@@ -169,8 +171,6 @@ Result<void> CheckFetch(const FetchRequest& request) {
   }
   return CheckWorker(request);
 }
-
-}  // namespace
 
 uint64_t LeaseEnd(const Job& job, uint64_t now_ns) {
   const uint64_t end = now_ns + static_cast<uint64_t>(job.lease_ms) * kNsPerMs;

@@ -5,18 +5,12 @@
 #include "jobs/refusal.h"
 
 namespace cairn::jobs {
-namespace {
 
 using doors::ArgParser;
 using doors::Args;
 using doors::CommandContext;
 
 // --- JOB.FETCH -----------------------------------------------------------------------------------
-
-struct FetchCommand {
-  FetchRequest request;
-  std::optional<int64_t> block_ms;
-};
 
 Result<FetchCommand> TakeFetch(Args args) {
   ArgParser parser(args);
@@ -47,11 +41,6 @@ Result<FetchCommand> TakeFetch(Args args) {
   return fetch;
 }
 
-void FetchScopes(Args args, Held& held) {
-  const Result<FetchCommand> fetch = TakeFetch(args);
-  if (fetch.ok()) AddFetchScopes(fetch->request, held);
-}
-
 void ReplyJob(net::RespWriter& reply, const Job& job) {
   const size_t optional = (job.checkpoint.empty() ? 0 : 1) + (job.tags.empty() ? 0 : 1);
   reply.MapHeader(7 + optional);
@@ -72,6 +61,13 @@ void ReplyJob(net::RespWriter& reply, const Job& job) {
   number("lease_ms", job.lease_ms);
   if (!job.checkpoint.empty()) member("checkpoint", job.checkpoint);
   if (!job.tags.empty()) member("tags", job.tags);
+}
+
+namespace {
+
+void FetchScopes(Args args, Held& held) {
+  const Result<FetchCommand> fetch = TakeFetch(args);
+  if (fetch.ok()) AddFetchScopes(fetch->request, held);
 }
 
 Result<void> RunFetch(CommandContext& command, Context& here) {

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "doors/line_wait.h"
+#include "jobs/handing_out.h"
 #include "jobs/job_json.h"
 #include "jobs/json_members.h"
 #include "jobs/refusal.h"
@@ -63,19 +64,12 @@ struct FetchRun {
   std::vector<Job> jobs;
 };
 
-// Takes what there is. Whoever stands in line leaves it by this.
 awaitable<Result<void>> Take(SharedParts parts, std::shared_ptr<FetchRun> run,
                              doors::LineWait* line) {
-  Held held;
-  AddFetchScopes(run->fetching.request, held);
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(run->jobs, Fetch(context, run->fetching.request));
-    if (line != nullptr && !run->jobs.empty()) line->LeaveAfterCommit(context.transaction);
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) run->jobs.clear();
-  co_return done;
+  Result<std::vector<Job>> jobs = co_await TakeJobs(*parts, run->fetching.request, line);
+  if (!jobs.ok()) co_return jobs.error();
+  run->jobs = std::move(*jobs);
+  co_return Result<void>();
 }
 
 // Waits until there is something to take.
@@ -96,21 +90,8 @@ awaitable<Result<void>> TakeOrWait(SharedParts parts, std::shared_ptr<FetchRun> 
 }
 
 // Puts back what nobody will work on.
-awaitable<void> GiveBack(SharedParts parts, std::shared_ptr<FetchRun> run) {
-  if (run->jobs.empty()) co_return;
-  Held held;
-  for (const Job& job : run->jobs) AddJobScopes(job.id, held);
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    for (const Job& job : run->jobs) {
-      const Result<uint64_t> back =
-          Snooze(context, {.id = job.id, .token = job.lease_token}, /*delay_ms=*/0);
-      // Cancelled or deleted meanwhile, say: then there is nothing to put back.
-      if (!back.ok() && FindReason(back.error()) == nullptr) return back.error();
-    }
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return;  // their leases will lapse
+awaitable<void> GiveBackRun(SharedParts parts, std::shared_ptr<FetchRun> run) {
+  co_await GiveBack(*parts, run->jobs);
 }
 
 using FetchReply = HttpResponse (*)(const std::vector<Job>&);
@@ -145,7 +126,7 @@ awaitable<Result<HttpReply>> PostFetch(SharedParts parts, const RouteCall& call)
   auto run = std::make_shared<FetchRun>(FetchRun{.fetching = *std::move(fetching)});
   net::HttpLateResponse late;
   late.run = [parts, run] { return RunFetch(parts, run, reply); };
-  late.unsent = [parts, run] { return GiveBack(parts, run); };
+  late.unsent = [parts, run] { return GiveBackRun(parts, run); };
   co_return HttpReply(std::move(late));
 }
 

@@ -26,4 +26,7 @@ struct AttemptError {
 };
 Result<FailResult> FailAttempt(Ledger& ledger, Job& job, const AttemptError& error);
 
+// Whether the request can be met at all; Fetch refuses what this refuses.
+Result<void> CheckFetch(const FetchRequest& request);
+
 }  // namespace cairn::jobs

@@ -144,6 +144,23 @@ TEST_F(JobsCommandTest, AResultIsWaitedFor) {
   EXPECT_THAT(done.out, AllOf(HasSubstr("sum  completed"), HasSubstr("42")));
 }
 
+TEST_F(JobsCommandTest, AWorkerIsPushedWhatTheOtherDoorsEnqueue) {
+  auto worker = server_.Connect();
+  ASSERT_TRUE(worker.ok());
+  ASSERT_TRUE(worker->Command({"HELLO", "3"}).ok());
+  ASSERT_EQ(worker->Command({"JOB.SUBSCRIBE", "COUNT", "2", "QUEUES", "q"})->text, "OK");
+  const auto payload = [&] {
+    const auto frame = worker->Receive();
+    EXPECT_TRUE(frame.ok() && frame->type == net::RespValue::Type::kPush);
+    return frame.ok() && frame->items.size() == 2 ? frame->items[1].items[5].text : "";
+  };
+  Enqueue({"q", "[1,2]"});
+  EXPECT_EQ(payload(), "[1,2]");
+  ASSERT_EQ(server_.Http().Post("/api/v1/enqueue", R"({"queue":"q","payload":"web"})")->status,
+            201);
+  EXPECT_EQ(payload(), "\"web\"");
+}
+
 TEST_F(JobsCommandTest, QueuesAreListedAndManaged) {
   Enqueue({"mail"});
   Enqueue({"mail", "{}", "--delay", "1h"});

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "doors/connection_commands.h"
+#include "doors/dispatcher.h"
 #include "store/rocks/open.h"
 #include "tests/support/test_store.h"
 
@@ -69,15 +70,18 @@ void TestServer::Start() {
   instance_ =
       std::make_unique<Instance>(InstanceOptions{.password = options_.password, .pool_threads = 2},
                                  *store_, clock_, random_, Log::Silent());
+  loops_ = std::make_unique<net::LoopGroup>(options_.loops);
+  routes_ = std::make_unique<RouteStore>(*store_, *loops_, instance_->pool());
   AddConnectionCommands(*instance_);
   if (options_.add_commands) options_.add_commands(*instance_);
+  if (options_.add_coroutine_commands) options_.add_coroutine_commands(*instance_, *routes_);
   const Result<void> loaded = instance_->Load();
   CAIRN_CHECK(loaded.ok(), "{}", loaded.error().message);
-  loops_ = std::make_unique<net::LoopGroup>(options_.loops);
   server_ = std::make_unique<net::RespServer>(net::RespServerOptions(), *loops_,
                                               instance_->HandlerFactory(), clock_, Log::Silent());
   instance_->Attach(*server_);
   loops_->Start();
+  instance_->PostToAll([this](Dispatcher& dispatcher) { routes_->Join(dispatcher); });
   const Result<uint16_t> port = server_->Listen({"127.0.0.1", 0});
   CAIRN_CHECK(port.ok(), "{}", port.error().message);
   port_ = *port;
@@ -87,6 +91,9 @@ void TestServer::Stop() {
   client_.reset();
   loops_->Stop();
   server_.reset();
+  // What coroutines have left with the pool hands its result to a loop.
+  instance_->pool().Stop();
+  routes_.reset();
   loops_.reset();
   instance_.reset();
   store_.reset();

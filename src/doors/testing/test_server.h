@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "doors/instance.h"
+#include "doors/route_store.h"
 #include "doors/testing/gated_store.h"
 #include "net/loop.h"
 #include "net/resp/client.h"
@@ -39,6 +40,8 @@ class TestClient {
 
 struct TestServerOptions {
   std::function<void(Instance&)> add_commands = {};  // besides the connection commands
+  // The same for those whose work goes on in coroutines on the server's loops.
+  std::function<void(Instance&, RouteStore&)> add_coroutine_commands = {};
   std::string password = {};
   size_t loops = 1;
 };
@@ -77,6 +80,7 @@ class TestServer {
   std::unique_ptr<GatedStore> store_;
   std::unique_ptr<Instance> instance_;
   std::unique_ptr<net::LoopGroup> loops_;
+  std::unique_ptr<RouteStore> routes_;
   std::unique_ptr<net::RespServer> server_;
   uint16_t port_ = 0;
   std::unique_ptr<TestClient> client_;
