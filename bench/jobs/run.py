@@ -21,6 +21,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -292,6 +293,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.only in (None, "peers"):
         subprocess.run([os.path.join(ROOT, "scripts", "npm_test_packages.sh"), "bench/jobs", NPM], check=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and so ends the servers too
     directory = tempfile.mkdtemp(prefix="cairn-bench-jobs-")
     os.chmod(directory, 0o755)
     try:

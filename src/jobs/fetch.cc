@@ -14,10 +14,11 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 // How many jobs a fetch moves aside before it lets others have a turn.
 constexpr int64_t kMaxAside = 1'000;
 
+// Jobs at the head of a line, and how far that was.
 struct Taken {
-  Bytes key;
-  uint64_t ns = 0;
-  std::string job;
+  std::vector<std::string> jobs;
+  Bytes last_key;
+  uint64_t last_ns = 0;
 };
 
 // The keys of a line behind what was taken before.
@@ -40,29 +41,32 @@ Result<store::Range> LineFrom(Ledger& ledger, const Ledger::Queue& queue, Priori
   return range;
 }
 
-Result<std::vector<Taken>> Peek(Ledger& ledger, Ledger::Queue& queue, Priority priority,
-                                size_t count) {
+Result<Taken> Peek(Ledger& ledger, Ledger::Queue& queue, Priority priority, size_t count) {
   CAIRN_ASSIGN_OR_RETURN(const store::Range range, LineFrom(ledger, queue, priority));
-  std::vector<Taken> taken;
-  taken.reserve(count);
+  Taken taken;
+  taken.jobs.reserve(count);
+  const auto add = [&](BytesView key, uint64_t ns, std::string_view job) {
+    taken.jobs.emplace_back(job);
+    taken.last_key.assign(key);
+    taken.last_ns = ns;
+  };
   CAIRN_RETURN_IF_ERROR(
       ledger.transaction().Scan(range, {.limit = count}, [&](BytesView key, BytesView) {
         if (priority == Priority::kNormal) {
-          const auto row = DecodeTimedKey(family::kAppend, key);
-          if (row) taken.push_back({Bytes(key), row->ns, std::string(row->job)});
+          if (const auto row = DecodeTimedKey(family::kAppend, key)) add(key, row->ns, row->job);
         } else if (const auto row = DecodePendingKey(key)) {
-          taken.push_back({Bytes(key), row->ns, std::string(row->job)});
+          add(key, row->ns, row->job);
         }
         return true;
       }));
   return taken;
 }
 
-void MoveCursor(Ledger& ledger, Ledger::Queue& queue, Priority priority, const Taken& last) {
+void MoveCursor(Ledger& ledger, Ledger::Queue& queue, Priority priority, const Taken& taken) {
   if (priority == Priority::kNormal) {
-    ledger.transaction().Put(InJobs(QueueCursorKey(queue.name)), last.key);
+    ledger.transaction().Put(InJobs(QueueCursorKey(queue.name)), taken.last_key);
   } else {
-    queue.state.cursor_ns[static_cast<size_t>(priority)] = last.ns;
+    queue.state.cursor_ns[static_cast<size_t>(priority)] = taken.last_ns;
   }
   queue.changed = true;
 }
@@ -99,20 +103,23 @@ class Fetcher {
   Result<void> FromLine(Ledger::Queue& queue, Priority priority, int64_t room) {
     const int64_t& in_line = queue.state.line[static_cast<size_t>(priority)];
     while (room > 0 && in_line > 0) {
+      started_.reserve(std::min(request_.count, started_.size() + static_cast<size_t>(in_line)));
       if (aside_ >= kMaxAside) {
         ledger_.WakeQueue(queue.name);
         return {};
       }
       CAIRN_ASSIGN_OR_RETURN(const auto taken,
                              Peek(ledger_, queue, priority, static_cast<size_t>(room)));
-      if (taken.empty()) {
+      if (taken.jobs.empty()) {
         return Error{ErrorCode::kCorruption,
                      "queue " + queue.name + " counts jobs not in its line"};
       }
-      MoveCursor(ledger_, queue, priority, taken.back());
-      for (const Taken& next : taken) {
-        CAIRN_ASSIGN_OR_RETURN(Job job, ledger_.Load(next.job));
-        CAIRN_ASSIGN_OR_RETURN(const bool started, Start(queue, job));
+      MoveCursor(ledger_, queue, priority, taken);
+      for (const std::string& id : taken.jobs) {
+        // Not moved out of the result: a job has many strings.
+        Result<Job> job = ledger_.Load(id);
+        if (!job.ok()) return job.error();
+        CAIRN_ASSIGN_OR_RETURN(const bool started, Start(queue, *job));
         room -= started ? 1 : 0;
       }
     }

@@ -19,13 +19,14 @@ bool IsTheirs(const Job& job, const LeaseRef& lease) {
 
 // The job, if it is active and leased to the one who asks.
 Result<Job> LoadLeased(Ledger& ledger, const LeaseRef& lease, Reason otherwise) {
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(lease.id));
-  if (job.state != State::kActive && !lease.token) {
-    return Refuse(otherwise, fmt::format("{} is {}, not active", job.id, StateName(job.state)));
+  Result<Job> job = ledger.Load(lease.id);
+  if (!job.ok()) return job;
+  if (job->state != State::kActive && !lease.token) {
+    return Refuse(otherwise, fmt::format("{} is {}, not active", job->id, StateName(job->state)));
   }
-  if (job.state != State::kActive || !IsTheirs(job, lease)) {
-    return Refuse(Reason::kLeaseLost, fmt::format("the lease of {} has passed on; it is {}", job.id,
-                                                  StateName(job.state)));
+  if (job->state != State::kActive || !IsTheirs(*job, lease)) {
+    return Refuse(Reason::kLeaseLost, fmt::format("the lease of {} has passed on; it is {}",
+                                                  job->id, StateName(job->state)));
   }
   return job;
 }
@@ -42,7 +43,10 @@ Result<void> CheckDocument(std::string_view what, std::string_view json) {
 Result<void> AckOne(Ledger& ledger, const AckRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckDocument("result", request.result));
   CAIRN_RETURN_IF_ERROR(CheckDocument("checkpoint", request.checkpoint));
-  CAIRN_ASSIGN_OR_RETURN(Job job, LoadLeased(ledger, request.lease, Reason::kAck));
+  // Not moved out of the result: a job has many strings.
+  Result<Job> loaded = LoadLeased(ledger, request.lease, Reason::kAck);
+  if (!loaded.ok()) return loaded.error();
+  Job& job = *loaded;
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   if (!request.result.empty()) job.result = request.result;
   if (!request.checkpoint.empty()) job.checkpoint = request.checkpoint;
