@@ -116,8 +116,8 @@ Result<void> DataDirectory::CheckOrWriteFormat(const std::string& version) {
     std::string text;
     const auto status = ::rocksdb::ReadFileToString(file_system_.get(), path, &text);
     if (!status.ok()) return ToError(status, "read " + path);
-    CAIRN_RETURN_IF_ERROR(DecodeFormat(text, path));
-    return {};
+    CAIRN_ASSIGN_OR_RETURN(const Format format, DecodeFormat(text, path));
+    return format.version < kFormatVersion ? WriteFormat(version) : Result<void>();
   }
   std::vector<std::string> names;
   if (const auto status = file_system_->GetChildren(path_, {}, &names, nullptr); !status.ok()) {
@@ -128,7 +128,12 @@ Result<void> DataDirectory::CheckOrWriteFormat(const std::string& version) {
     return Refused(path_, fmt::format("it is not a Cairn store: it holds \"{}\" and no FORMAT file",
                                       *foreign));
   }
-  // Written whole before it gets its name, so that a crash leaves no half FORMAT.
+  return WriteFormat(version);
+}
+
+// Whole before it gets its name, so that a crash leaves no half FORMAT.
+Result<void> DataDirectory::WriteFormat(const std::string& version) {
+  const std::string path = path_ + "/FORMAT";
   const std::string fresh = path + ".new";
   auto status = ::rocksdb::WriteStringToFile(
       file_system_.get(), EncodeFormat({kFormatVersion, version}), fresh, /*should_sync=*/true);

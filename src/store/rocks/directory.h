@@ -38,6 +38,7 @@ class DataDirectory {
 
   Result<void> Lock();
   Result<void> CheckOrWriteFormat(const std::string& version);
+  Result<void> WriteFormat(const std::string& version);
 
   const std::string path_;
   std::shared_ptr<::rocksdb::FileSystem> file_system_;

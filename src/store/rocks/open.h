@@ -22,7 +22,10 @@ namespace cairn::store::rocks {
 //   lock       held by the process that serves the directory
 //   db/        RocksDB: one column family per space
 //   logpool/   zero-filled files that become write-ahead logs; nothing in it is needed
-inline constexpr int kFormatVersion = 1;
+//
+// A directory of an older version is served, and is of this one from then on. 2: sorted sets count
+// ranks in nodes, small hashes and sets are one record.
+inline constexpr int kFormatVersion = 2;
 
 // How the engine's memory is split. Each part is a bound, not a reservation.
 struct MemoryBudget {

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "store/rocks/directory.h"
 #include "store/rocks/log_pool.h"
 #include "store/testing/fixture.h"
 
@@ -48,6 +49,15 @@ TEST_F(OpenTest, NewerFormatIsRefusedByName) {
   store_.reset();
   WriteFile(data() / "FORMAT", "cairn store\nformat 999\nengine rocksdb\nwritten_by cairn 9.9\n");
   ExpectRefused("format version 999, written by cairn 9.9");
+}
+
+TEST_F(OpenTest, AnOlderFormatIsServedAndBecomesThisOne) {
+  store_.reset();
+  WriteFile(data() / "FORMAT", "cairn store\nformat 1\nengine rocksdb\nwritten_by cairn 0.0\n");
+  ASSERT_TRUE(rocks::Open(options_, clock_, Log::Silent()).ok());
+  const auto format = DecodeFormat(ReadFile(data() / "FORMAT"), "FORMAT");
+  ASSERT_TRUE(format.ok());
+  EXPECT_EQ(format->version, kFormatVersion);
 }
 
 TEST_F(OpenTest, DamagedFormatIsNamed) {
