@@ -13,7 +13,7 @@ file(MAKE_DIRECTORY ${CAIRN_TESTS_ROOT})
 file(CREATE_LINK ${CMAKE_SOURCE_DIR}/tests ${CAIRN_TESTS_ROOT}/tests SYMBOLIC)
 
 # The test programs worth their time under ThreadSanitizer: folders of src, and folders of tests.
-set(CAIRN_TSAN_TESTS store net)
+set(CAIRN_TSAN_TESTS store net doors)
 
 # Sanitizer settings are compiled in, so that a program behaves the same under ctest and by hand.
 if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan)$")
