@@ -93,6 +93,11 @@ std::unique_ptr<net::RespSession> Dispatcher::Open(net::RespConnection& connecti
 // --- One request --------------------------------------------------------------------------------
 
 void Dispatcher::Execute(net::RespConnection& connection, Args args) {
+  ExecuteKnowing(connection, args, std::nullopt);
+}
+
+void Dispatcher::ExecuteKnowing(net::RespConnection& connection, Args args,
+                                std::optional<bool> may_write) {
   Session& session = SessionOf(connection);
   if (session.gathered != nullptr && !Joins(session, args)) {
     connection.Pause(net::PauseReason::kWorking);
@@ -102,7 +107,7 @@ void Dispatcher::Execute(net::RespConnection& connection, Args args) {
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipThis;
   const Command* command = Admit(session, args);
   if (command == nullptr) return;
-  if (instance_.pause().any() && HoldIfPaused(session, *command, args)) return;
+  if (instance_.pause().any() && HoldIfPaused(session, *command, args, may_write)) return;
   session.last_command = command;
   if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
     FeedMonitors(session, *command, args);
@@ -523,6 +528,7 @@ void Dispatcher::Complete(Deferred& deferred) {
       if (work.Replies()) Replied(session, start, {.commit = *result});
     } else {
       if (session.blocked) Unpark(session);
+      work.GiveUp(session);
       FailWith(session, start, result.error());
     }
   }
@@ -533,7 +539,7 @@ void Dispatcher::Complete(Deferred& deferred) {
   if (!session.behind_it) return;
   // Resumed first, so that the request may pause its connection again.
   const OwnedArgs args = *std::exchange(session.behind_it, std::nullopt);
-  Execute(*connection, args.view());
+  ExecuteKnowing(*connection, args.view(), std::exchange(session.behind_may_write, std::nullopt));
   TurnEnd({&connection, 1});
 }
 

@@ -132,10 +132,14 @@ class Dispatcher final : public net::RespHandler {
   // The checks, in Redis's order. Returns the command, or null when it has replied.
   const Command* Admit(Session& session, Args args);
   void Reject(Session& session, const Command* command, std::string_view error);
-  // Whether CLIENT PAUSE WRITE holds it back.
-  bool MayWrite(const Command& command, Args args);
-  bool MayWrite(const Session& session, const Command& command, Args args);
-  bool HoldIfPaused(Session& session, const Command& command, Args args);
+  // Execute, when it is known already whether CLIENT PAUSE WRITE concerns it.
+  void ExecuteKnowing(net::RespConnection& connection, Args args, std::optional<bool> may_write);
+  // Whether CLIENT PAUSE WRITE holds it back; nullopt if only a thread that may wait can tell.
+  std::optional<bool> MayWrite(const Command& command, Args args);
+  std::optional<bool> MayWrite(const Session& session, const Command& command, Args args);
+  // Whether it does not run now.
+  bool HoldIfPaused(Session& session, const Command& command, Args args,
+                    std::optional<bool> may_write);
   void Queue(Session& session, const Command& command, Args args);
 
   void Run(Session& session, const Command& command, Args args);

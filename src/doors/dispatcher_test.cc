@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -76,6 +77,16 @@ class DispatcherTest : public ::testing::Test {
     table.Add(Row("t.broken", 2, kReadOnly, [](CommandContext&) -> Result<void> {
       return Error{ErrorCode::kCorruption, "file 7 is damaged"};
     }));
+    // It may write; whether it does, only a thread that waits for the disk can be told.
+    Command maybe = Row("t.maybe", 3, kWrite, Get);
+    maybe.never_writes = [on_loop = std::make_shared<std::atomic<bool>>(true)](
+                             store::Transaction&, Args args) -> Result<bool> {
+      if (cairn::testing::OnRocks() && on_loop->exchange(!*on_loop))
+        return Error{ErrorCode::kWouldBlock, "on disk"};
+      if (args[2] == "broken") return Error{ErrorCode::kCorruption, "file 8 is damaged"};
+      return args[2] == "reads";
+    };
+    table.Add(maybe);
     Command all = Row("t.all", 2, kReadOnly, Get);
     all.scopes = ScopeRule::kEverything;
     table.Add(all);
@@ -88,6 +99,15 @@ class DispatcherTest : public ::testing::Test {
   void AwaitCalls(std::string_view name, uint64_t calls) {
     const Command& command = *server_.instance().commands().FindByName(name);
     while (server_.instance().Totals(command).calls < calls) std::this_thread::yield();
+  }
+
+  // Returns once that many requests wait for the end of a pause.
+  void AwaitHeld(size_t requests) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (server_.instance().held() != requests) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::yield();
+    }
   }
 
   // Whether something has arrived for the client after the loop has gone round once more.
@@ -265,6 +285,38 @@ TEST_F(DispatcherTest, APauseHoldsWritesBackAndKeepsOrder) {
   EXPECT_EQ(server_.Run({"CLIENT", "UNPAUSE"}), "OK");
   EXPECT_EQ(client.Receive(), "OK");
   EXPECT_EQ(client.Receive(), "\"1\"");
+}
+
+TEST_F(DispatcherTest, APauseOfWritesWaitsToHearWhoDoesNotWrite) {
+  TestClient client = server_.Connect();
+  EXPECT_EQ(server_.Run({"t.put", "k", "1"}), "OK");
+  EXPECT_EQ(server_.Run({"CLIENT", "PAUSE", "100000", "WRITE"}), "OK");
+  client.Send({"t.maybe", "k", "reads"});
+  client.Send({"t.maybe", "k", "writes"});
+  client.Send({"t.get", "k"});
+  EXPECT_EQ(client.Receive(), "\"1\"");
+  AwaitHeld(1);
+  EXPECT_FALSE(HasReply(client));
+  EXPECT_EQ(server_.Run({"MULTI"}), "OK");
+  EXPECT_EQ(server_.Run({"t.maybe", "k", "reads"}), "QUEUED");
+  EXPECT_EQ(server_.Run({"EXEC"}), "[\"1\"]");
+  EXPECT_EQ(server_.Run({"CLIENT", "UNPAUSE"}), "OK");
+  EXPECT_EQ(client.Receive(), "\"1\"");
+  EXPECT_EQ(client.Receive(), "\"1\"");
+}
+
+TEST_F(DispatcherTest, WhoCannotBeAskedDuringAPauseFailsAndSoDoesItsTransaction) {
+  const std::string failure = "(error) CORRUPT file 8 is damaged";
+  TestClient client = server_.Connect();
+  EXPECT_EQ(client.Run({"MULTI"}), "OK");
+  EXPECT_EQ(client.Run({"t.maybe", "k", "broken"}), "QUEUED");
+  EXPECT_EQ(server_.Run({"CLIENT", "PAUSE", "100000", "WRITE"}), "OK");
+  EXPECT_EQ(client.Run({"EXEC"}), failure);
+  EXPECT_EQ(client.Run({"MULTI"}), "OK");
+  EXPECT_EQ(client.Run({"t.maybe", "k", "broken"}), failure);
+  EXPECT_EQ(client.Run({"EXEC"}),
+            "(error) EXECABORT Transaction discarded because of previous errors.");
+  EXPECT_EQ(client.Run({"PING"}), "PONG");
 }
 
 TEST_F(DispatcherTest, APauseOfEverythingCanBeEnded) {

@@ -29,6 +29,51 @@ std::vector<store::Topic> KeyTopics(const Command& command, Args args, uint8_t d
   return topics;
 }
 
+// Asks, where it may wait for the store, whether a request says of itself that it does not write.
+// The request is executed afterwards, with the answer.
+class WriteQuestion final : public Work {
+ public:
+  WriteQuestion(const Session& session, const Command& command, Args args)
+      : is_exec_(command.name == "exec"), args_(args) {
+    const auto add = [this](const Command& asked, Args with) {
+      if (asked.never_writes && ChangesOrTells(asked)) asked_.push_back({&asked, OwnedArgs(with)});
+    };
+    if (is_exec_) {
+      for (const QueuedCommand& queued : session.multi.queue) {
+        add(*queued.command, queued.args.view());
+      }
+    } else {
+      add(command, args);
+    }
+  }
+
+  Result<void> Run(store::Transaction& transaction) override {
+    may_write_ = false;
+    for (const QueuedCommand& call : asked_) {
+      CAIRN_ASSIGN_OR_RETURN(const bool never,
+                             call.command->never_writes(transaction, call.args.view()));
+      if (!never) may_write_ = true;
+    }
+    return {};
+  }
+
+  bool Replies() const override { return false; }
+  void Finish(Dispatcher& /*dispatcher*/, Session& session) override {
+    session.behind_it.emplace(std::move(args_));
+    session.behind_may_write = may_write_;
+  }
+  void GiveUp(Session& session) override {
+    if (is_exec_) return session.EndMulti();
+    session.multi.broken = session.multi.open;
+  }
+
+ private:
+  const bool is_exec_;
+  OwnedArgs args_;
+  std::vector<QueuedCommand> asked_;
+  bool may_write_ = false;
+};
+
 }  // namespace
 
 // --- Waiting for something to be stored ---------------------------------------------------------
@@ -182,28 +227,44 @@ void Dispatcher::EndWait(Session& session, UnblockWith with) {
 
 // --- CLIENT PAUSE -------------------------------------------------------------------------------
 
-bool Dispatcher::MayWrite(const Command& command, Args args) {
+std::optional<bool> Dispatcher::MayWrite(const Command& command, Args args) {
   if (!command.never_writes || !ChangesOrTells(command)) return ChangesOrTells(command);
   bool never = false;
   const auto ask = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(never, command.never_writes(transaction, args));
     return {};
   };
-  // Who cannot be asked without waiting is held back.
-  return !RunBody({}, store::Access::kRead, ask).ok() || !never;
+  if (!RunBody({}, store::Access::kRead, ask).ok()) return std::nullopt;
+  return !never;
 }
 
-bool Dispatcher::MayWrite(const Session& session, const Command& command, Args args) {
+std::optional<bool> Dispatcher::MayWrite(const Session& session, const Command& command,
+                                         Args args) {
   if (command.name != "exec") return MayWrite(command, args);
-  return std::ranges::any_of(session.multi.queue, [this](const QueuedCommand& queued) {
-    return MayWrite(*queued.command, queued.args.view());
-  });
+  std::optional<bool> any = false;
+  for (const QueuedCommand& queued : session.multi.queue) {
+    const std::optional<bool> may_write = MayWrite(*queued.command, queued.args.view());
+    if (may_write == true) return true;
+    if (!may_write) any = std::nullopt;
+  }
+  return any;
 }
 
-bool Dispatcher::HoldIfPaused(Session& session, const Command& command, Args args) {
+bool Dispatcher::HoldIfPaused(Session& session, const Command& command, Args args,
+                              std::optional<bool> may_write) {
   // Who paused everything must be able to end it.
   if (command.name == "client|unpause") return false;
-  if (!instance_.pause().Holds(MayWrite(session, command, args), clock_.Now())) return false;
+  const Timestamp now = clock_.Now();
+  const ClientPause& pause = instance_.pause();
+  if (!pause.Holds(true, now)) return false;
+  if (!pause.Holds(false, now)) {
+    if (!may_write) may_write = MayWrite(session, command, args);
+    if (!may_write) {
+      Defer(session, std::make_unique<WriteQuestion>(session, command, args));
+      return true;
+    }
+    if (!*may_write) return false;
+  }
   session.connection().Pause(net::PauseReason::kBlocked);
   held_.push_back({session.id(), OwnedArgs(args)});
   ++instance_.held();

@@ -179,6 +179,7 @@ class Session final : public net::RespSession {
   Deferred* gathered = nullptr;            // what it has sent in this turn to run with others
   std::optional<OwnedArgs> behind_it;      // a request that waits until that has been answered
   bool with_pool = false;                  // its requests are being run there
+  std::optional<bool> behind_may_write;    // what has been found out there about `behind_it`
   std::vector<LateMessage> late_messages;  // that came meanwhile
   ReplyMode reply_mode = ReplyMode::kOn;
   UnsealedReplies unsealed;

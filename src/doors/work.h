@@ -37,6 +37,8 @@ class Work {
   virtual void Finish(Dispatcher& dispatcher, Session& session) = 0;
   // Whether Finish writes a reply.
   virtual bool Replies() const { return true; }
+  // Instead of Finish when it has failed on the pool; the error becomes the reply.
+  virtual void GiveUp(Session& /*session*/) {}
 };
 
 }  // namespace cairn::doors
