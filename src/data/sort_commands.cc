@@ -283,8 +283,8 @@ Result<void> SortKey(CommandContext& context) {
   if (!parser.Finish()) return context.Fail(parser.error());
   // What is only read is of one moment anyway; what follows from it in writing must not have
   // changed meanwhile.
-  if (request.destination && request.ReadsOtherKeys() && !context.held.exclusive) {
-    return context.RequireExclusive();
+  if (request.destination && request.ReadsOtherKeys()) {
+    CAIRN_RETURN_IF_ERROR(context.Require(store::Scopes::Exclusive()));
   }
   CAIRN_ASSIGN_OR_RETURN(std::optional<Elements> elements, ReadElements(context, request));
   if (!elements) return context.Fail(kWrongType);

@@ -18,7 +18,7 @@ struct PartBody {
       return Error{ErrorCode::kWouldBlock, "an earlier request is run again"};
     }
     Result<void> ran = work.Run(transaction);
-    if (work.held.wants_exclusive) first_alone = std::min(first_alone, index);
+    if (!work.held.wanted.empty()) first_alone = std::min(first_alone, index);
     return ran;
   }
 };

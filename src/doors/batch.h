@@ -24,7 +24,7 @@ struct Deferred {
 // Requests of one or more connections that run on the pool as one transaction, each with a result
 // of its own.
 //
-// One that turns out to need more (all scopes) is run again by itself behind the others, and so is
+// One that turns out to need more scopes is run again by itself behind the others, and so is
 // what its connection sent after it: a connection sees its requests happen in order.
 //
 // Made on a loop, run on any thread, then read on the loop again.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "doors/arg_parser.h"
 
@@ -38,7 +39,34 @@ void ForEachFixedKey(const Command& command, Args args, Visit visit) {
   for (const KeySpec& spec : command.keys) ForEachAt(spec, args, visit);
 }
 
+// How often a body may find that it needs more before it gets everything. Each time something that
+// it had found out has changed meanwhile, or a queued command behind the others needs more.
+constexpr int kMostWidenings = 8;
+
 }  // namespace
+
+bool HeldScopes::Covers(const store::Scopes& scopes) const {
+  if (exclusive) return true;
+  if (scopes.exclusive()) return false;
+  return only_order || std::ranges::all_of(scopes.hashes(), [this](uint64_t hash) {
+           return std::ranges::find(granted.hashes(), hash) != granted.hashes().end();
+         });
+}
+
+bool HeldScopes::Widen(store::Scopes& scopes) {
+  if (exclusive || wanted.empty()) return false;
+  if (++widened > kMostWidenings) wanted = store::Scopes::Exclusive();
+  scopes.AddAll(wanted);
+  granted.AddAll(std::exchange(wanted, {}));
+  exclusive = scopes.exclusive();
+  return true;
+}
+
+Result<void> CommandContext::Require(const store::Scopes& scopes) const {
+  if (held.Covers(scopes)) return {};
+  held.wanted.AddAll(scopes);
+  return Error{ErrorCode::kWouldBlock, "a command needs more scopes than it was given"};
+}
 
 std::vector<size_t> FindKeys(const Command& command, Args args) {
   std::vector<size_t> keys;

@@ -153,11 +153,21 @@ struct Blocking {
   std::vector<std::string> args = {};
 };
 
-// The scopes that the transaction runs under, as far as a handler has to know.
+// The scopes that the transaction runs under, as far as a handler has to know, and what it does not
+// get along without.
 struct HeldScopes {
-  bool exclusive = false;        // everything is held
-  bool wants_exclusive = false;  // a handler cannot do with less: to be run again
-  bool may_take_long = false;    // no event loop waits for the handler
+  bool exclusive = false;  // everything is held
+  // Other processes serve the store too (Store::shared), so the engine itself keeps bodies apart
+  // and scopes only decide who waits: a handler may touch more than they cover.
+  bool only_order = false;
+  bool may_take_long = false;  // no event loop waits for the handler
+  store::Scopes granted = {};  // because an earlier run has asked for them
+  store::Scopes wanted = {};   // by this run, which has failed: to be run again with these too
+  int widened = 0;             // how often that was done
+
+  bool Covers(const store::Scopes& scopes) const;
+  // After a run that has failed: whether to run it again, with what has been added to `scopes`.
+  bool Widen(store::Scopes& scopes);
 };
 
 // How often a command that reads has found the key it looked for: INFO's keyspace_hits.
@@ -207,14 +217,11 @@ struct CommandContext {
     return {};
   }
 
-  // The handler is about to touch what its scopes do not cover. Returned as its error, this makes
-  // the body run again under all scopes.
+  // The handler touches what the scopes of its row do not cover. Fails unless they are held by now;
+  // returned as the handler's error, that makes the body run again with these scopes too.
   //
-  //   if (!context.held.exclusive) return context.RequireExclusive();
-  Error RequireExclusive() {
-    held.wants_exclusive = true;
-    return {ErrorCode::kWouldBlock, "a command needs more scopes than it was given"};
-  }
+  //   CAIRN_RETURN_IF_ERROR(context.Require(store::Scopes::Exclusive()));
+  Result<void> Require(const store::Scopes& scopes) const;
 
   // A key was looked for. Only those that commands look for to read are counted.
   void CountLookup(bool found);

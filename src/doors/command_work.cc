@@ -12,10 +12,12 @@ CommandWork::CommandWork(const Command& command, Args args, Caller caller, Insta
   AddScopes(command_, args_.view(), caller_.db, scopes, scratch);
   access = command_.access();
   held.exclusive = scopes.exclusive();
+  held.only_order = instance_.store().shared();
 }
 
 Result<void> CommandWork::Run(store::Transaction& transaction) {
   reply_.clear();
+  held.wanted.Clear();
   const Clock& clock = instance_.clock();
   const uint64_t begin_ns = clock.MonotonicNs();
   CommandContext context{transaction,

@@ -282,6 +282,7 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   HeldScopes held{.exclusive = scopes_.exclusive()};
   const auto body = [&](store::Transaction& transaction) -> Result<void> {
     out.resize(start);
+    held.wanted.Clear();
     CommandContext context{
         transaction,        command, args, caller, net::RespWriter(out, caller.protocol),
         instance_.pubsub(), held};
@@ -292,7 +293,11 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   };
   const uint64_t begin_ns = clock_.MonotonicNs();
   const size_t woken = group_->woken().size();
-  const Result<store::Dependency> needs = RunBody(scopes_, command.access(), body);
+  Result<store::Dependency> needs = RunBody(scopes_, command.access(), body);
+  // The loop does not wait for everything: that is the pool's.
+  while (!needs.ok() && !held.wanted.exclusive() && held.Widen(scopes_)) {
+    needs = RunBody(scopes_, command.access(), body);
+  }
   if (needs.ok()) {
     Count(session, command, args, clock_.MonotonicNs() - begin_ns, failed);
     counters_.LookedUp(lookups.hits, lookups.misses);
@@ -302,7 +307,7 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   out.resize(start);
   if (needs.error().code == ErrorCode::kWouldBlock) {
     auto work = std::make_unique<CommandWork>(command, args, caller, instance_);
-    work->held.wants_exclusive = held.wants_exclusive;
+    work->held.wanted = std::move(held.wanted.AddAll(held.granted));
     return Defer(session, std::move(work));
   }
   Count(session, command, args, clock_.MonotonicNs() - begin_ns, true);
@@ -412,12 +417,18 @@ void Dispatcher::ReleaseDurable() {
 
 // --- Work that waits ----------------------------------------------------------------------------
 
+Result<store::Dependency> Dispatcher::RunOnLoop(Work& work) {
+  const auto body = [&](store::Transaction& transaction) { return work.Run(transaction); };
+  for (;;) {
+    Result<store::Dependency> needs = RunBody(work.scopes, work.access, body);
+    if (needs.ok() || work.held.wanted.exclusive() || !work.Widen()) return needs;
+  }
+}
+
 void Dispatcher::RunWork(Session& session, std::unique_ptr<Work> work) {
   const size_t start = session.connection().out().size();
   const size_t woken = group_->woken().size();
-  const Result<store::Dependency> needs =
-      RunBody(work->scopes, work->access,
-              [&](store::Transaction& transaction) { return work->Run(transaction); });
+  const Result<store::Dependency> needs = RunOnLoop(*work);
   if (needs.ok()) {
     work->Finish(*this, session);
     if (work->Replies()) Replied(session, start, *needs);

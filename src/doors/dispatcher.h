@@ -156,6 +156,8 @@ class Dispatcher final : public net::RespHandler {
   void RunBlocking(Session& session, const Command& command, Args args);
   void LookAgain(uint64_t connection_id, uint64_t place, store::Topic topic);
   void EndWait(Session& session, UnblockWith with);
+  // Runs it in the group, again as long as it asks for more scopes that can be had at once.
+  Result<store::Dependency> RunOnLoop(Work& work);
   void RunWork(Session& session, std::unique_ptr<Work> work);
   void Defer(Session& session, std::unique_ptr<Work> work);
   // Whether the request may join those that its connection has gathered in this turn.

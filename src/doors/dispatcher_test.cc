@@ -87,6 +87,31 @@ class DispatcherTest : public ::testing::Test {
       return args[2] == "reads";
     };
     table.Add(maybe);
+    // Writes to the key that is named by its key, which it has to read first.
+    table.Add(Row("t.follow", 3, kWrite, [this](CommandContext& context) -> Result<void> {
+      ++runs_;
+      CAIRN_ASSIGN_OR_RETURN(
+          const std::optional<Bytes> other,
+          context.transaction.Get({store::Space::kSystem, StoredKey(context.args[1])}));
+      if (!other) return context.Fail("ERR nothing there");
+      store::Scopes scopes;
+      Bytes scratch;
+      AddKeyScope(context.db(), *other, scopes, scratch);
+      CAIRN_RETURN_IF_ERROR(context.Require(scopes));
+      EXPECT_FALSE(context.held.exclusive);
+      context.transaction.Put({store::Space::kSystem, StoredKey(*other)}, context.args[2]);
+      context.reply.Ok();
+      return {};
+    }));
+    // Never has enough.
+    table.Add(Row("t.greedy", 2, kWrite, [this](CommandContext& context) -> Result<void> {
+      store::Scopes scopes;
+      Bytes scratch;
+      AddKeyScope(context.db(), std::to_string(++runs_), scopes, scratch);
+      CAIRN_RETURN_IF_ERROR(context.Require(scopes));
+      context.reply.Integer(context.held.exclusive ? 1 : 0);
+      return {};
+    }));
     Command all = Row("t.all", 2, kReadOnly, Get);
     all.scopes = ScopeRule::kEverything;
     table.Add(all);
@@ -118,6 +143,7 @@ class DispatcherTest : public ::testing::Test {
   }
 
   std::promise<void> go_;
+  std::atomic<int> runs_{0};
   TestServer server_{{.add_commands = [this](Instance& instance) { AddCommands(instance); }}};
 };
 
@@ -271,6 +297,48 @@ TEST_F(DispatcherTest, LongRunningCommandsNeverRunOnTheLoop) {
   server_.Run({"t.put", "k", "1"});
   EXPECT_EQ(server_.Run({"t.long", "k"}), "\"1\"");
   EXPECT_EQ(server_.store().runs_outside_groups(), 1);
+}
+
+// --- Needing more scopes ------------------------------------------------------------------------
+
+TEST_F(DispatcherTest, ACommandThatFindsOutWhatElseItTouchesIsRunAgainWithThat) {
+  server_.Run({"t.put", "a", "b"});
+  server_.Run({"t.put", "c", "d"});
+  EXPECT_EQ(server_.Run({"t.follow", "a", "1"}), "OK");
+  if (cairn::testing::OnRocks()) {
+    EXPECT_EQ(runs_, 2);
+  }
+  EXPECT_EQ(server_.Run({"MULTI"}), "OK");
+  EXPECT_EQ(server_.Run({"t.follow", "a", "2"}), "QUEUED");
+  EXPECT_EQ(server_.Run({"t.follow", "c", "3"}), "QUEUED");
+  EXPECT_EQ(server_.Run({"t.follow", "a", "4"}), "QUEUED");
+  EXPECT_EQ(server_.Run({"EXEC"}), "[OK, OK, OK]");
+  EXPECT_EQ(server_.Run({"t.get", "b"}), "\"4\"");
+  EXPECT_EQ(server_.Run({"t.get", "d"}), "\"3\"");
+  EXPECT_EQ(server_.Run({"t.follow", "nosuch", "5"}), "(error) ERR nothing there");
+}
+
+TEST_F(DispatcherTest, WhatElseItTouchesIsWaitedForOnThePool) {
+  CAIRN_TEST_ROCKS_ONLY("scopes that alone keep bodies apart");
+  server_.Run({"t.put", "a", "b"});
+  store::Scopes scopes;
+  Bytes scratch;
+  AddKeyScope(0, "b", scopes, scratch);
+  TestClient client = server_.Connect();
+  const auto ran = server_.store().Run(scopes, [&](store::Transaction&) -> Result<void> {
+    client.Send({"t.follow", "a", "1"});
+    EXPECT_FALSE(HasReply(client));
+    return {};
+  });
+  EXPECT_TRUE(ran.ok());
+  EXPECT_EQ(client.Receive(), "OK");
+  EXPECT_EQ(server_.Run({"t.get", "b"}), "\"1\"");
+}
+
+TEST_F(DispatcherTest, ACommandThatNeverHasEnoughGetsEverything) {
+  CAIRN_TEST_ROCKS_ONLY("scopes that alone keep bodies apart");
+  EXPECT_EQ(server_.Run({"t.greedy", "k"}), "(integer) 1");
+  EXPECT_LT(runs_, 30);
 }
 
 // --- Pausing clients ----------------------------------------------------------------------------

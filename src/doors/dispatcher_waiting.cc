@@ -164,9 +164,7 @@ void Dispatcher::ServeWaiters(size_t from) {
 
 Waiters::Found Dispatcher::LookNow(Dispatcher& owner, uint64_t connection_id,
                                    std::unique_ptr<Work> work) {
-  const Result<store::Dependency> needs =
-      RunBody(work->scopes, work->access,
-              [&](store::Transaction& transaction) { return work->Run(transaction); });
+  const Result<store::Dependency> needs = RunOnLoop(*work);
   if (!needs.ok()) return Waiters::Found::kUnknown;
   if (!work->Replies()) return Waiters::Found::kNothing;
   served_.push_back({&owner, connection_id, std::move(work), needs->commit});

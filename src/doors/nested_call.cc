@@ -75,7 +75,10 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
     RunHere(*command, args, writer);
     return Refusal::kNone;
   }
-  if (!IsCovered(*command, args)) return outer_.RequireExclusive();
+  // A script may touch another key each time it is run again.
+  if (!IsCovered(*command, args)) {
+    CAIRN_RETURN_IF_ERROR(outer_.Require(store::Scopes::Exclusive()));
+  }
   if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
     instance_.FeedMonitors(MonitorLine(instance_.clock().Now(), db_, "lua", *command, args));
   }

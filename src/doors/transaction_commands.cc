@@ -65,10 +65,12 @@ class ExecWork final : public Work {
     }
     for (const auto& [key, version] : watched_) AddKeyScope(key.db, key.key, scopes, scratch);
     held.exclusive = scopes.exclusive();
+    held.only_order = instance_.store().shared();
   }
 
   Result<void> Run(store::Transaction& transaction) override {
     replies_.clear();
+    held.wanted.Clear();
     CAIRN_ASSIGN_OR_RETURN(stale_, WatchedKeyChanged(transaction));
     if (stale_) return {};
     for (size_t i = 0; i < queue_.size(); ++i) {

@@ -26,8 +26,8 @@ class Work {
   store::Access access = store::Access::kRead;
   HeldScopes held;
 
-  // After a Run that asked for more scopes than it had: whether to run it again, now with all.
-  bool Widen();
+  // After a Run that asked for more scopes than it had: whether to run it again, now with them.
+  bool Widen() { return held.Widen(scopes); }
 
   // May run more than once, on any thread: overwrites what an earlier run has left.
   virtual Result<void> Run(store::Transaction& transaction) = 0;

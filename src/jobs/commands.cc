@@ -30,7 +30,7 @@ void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Hand
     Context here{context.transaction, held};
     const Result<void> done = handler(context, here);
     if (done.ok()) return {};
-    if (held.wants_everything) return context.RequireExclusive();
+    if (held.wants_everything) return context.Require(store::Scopes::Exclusive());
     if (FindReason(done.error()) == nullptr) return done.error();
     return context.Fail(done.error().message);
   };

@@ -210,6 +210,16 @@ Result<std::optional<Booking>> LoadBooking(store::Transaction& transaction, cons
   return booking;
 }
 
+Result<std::string> LoadSectionOf(store::Transaction& transaction, const Keys& keys,
+                                  std::string_view id) {
+  if (!IsBookingId(id)) return std::string();
+  CAIRN_ASSIGN_OR_RETURN(Collection hash, OpenHash(transaction, keys, keys.Booking(id)));
+  if (!hash.exists()) return std::string();
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> section,
+                         hash.elements().Get(data::EncodeField("section")));
+  return section.value_or("");
+}
+
 Result<Booking> RequireBooking(store::Transaction& transaction, const Keys& keys,
                                std::string_view id) {
   CAIRN_ASSIGN_OR_RETURN(std::optional<Booking> booking, LoadBooking(transaction, keys, id));

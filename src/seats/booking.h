@@ -69,6 +69,9 @@ struct Booking {
 // not write.
 Result<std::optional<Booking>> LoadBooking(store::Transaction& transaction, const Keys& keys,
                                            std::string_view id);
+// Only where its seats are; empty if there is no such booking.
+Result<std::string> LoadSectionOf(store::Transaction& transaction, const Keys& keys,
+                                  std::string_view id);
 // Refuses a booking that is not there.
 Result<Booking> RequireBooking(store::Transaction& transaction, const Keys& keys,
                                std::string_view id);

@@ -148,13 +148,28 @@ BookingRef RefOf(Args args) {
   return ref;
 }
 
+// A booking's seats are in a section that only the store knows, unless the client names it: once it
+// is known, its scopes are asked for.
+Result<void> RequireSection(const Context& here, const CommandContext& command) {
+  const Args args = command.args;
+  if (SectionAt(args) < args.size()) return {};
+  CAIRN_ASSIGN_OR_RETURN(const std::string section,
+                         LoadSectionOf(here.transaction, here.keys, args[2]));
+  if (section.empty()) return {};
+  store::Scopes scopes;
+  AddSeatScopes(here.keys, args[1], section, scopes);
+  return command.Require(scopes);
+}
+
 Result<std::string> PayBooking(Context& here, const CommandContext& command) {
   if (SectionAt(command.args) != 3) return Syntax();
+  CAIRN_RETURN_IF_ERROR(RequireSection(here, command));
   return ToJson(Pay(here, RefOf(command.args)), command.now());
 }
 
 Result<std::string> ReleaseBooking(Context& here, const CommandContext& command) {
   if (SectionAt(command.args) != 3) return Syntax();
+  CAIRN_RETURN_IF_ERROR(RequireSection(here, command));
   return ToJson(Cancel(here, RefOf(command.args)), command.now());
 }
 
@@ -167,14 +182,13 @@ Result<std::string> ExtendBooking(Context& here, const CommandContext& command) 
 Result<std::string> RefundBooking(Context& here, const CommandContext& command) {
   const size_t end = SectionAt(command.args);
   if (end > 4) return Syntax();
+  CAIRN_RETURN_IF_ERROR(RequireSection(here, command));
   const std::string_view reason = end == 4 ? command.args[3] : "";
   return ToJson(Refund(here, RefOf(command.args), reason), command.now());
 }
 
-// A booking's seats are in a section that only the store knows, unless the client names it.
 void AddBookingScopes(const Keys& keys, Args args, store::Scopes& scopes) {
   const bool named = SectionAt(args) < args.size();
-  if (!named) scopes.AddAll(store::Scopes::Exclusive());
   AddEventScopes(keys, args[1], named ? args.back() : std::string_view(), args[2], scopes);
   Bytes scratch;
   doors::AddKeyScope(keys.db(), keys.Refund(args[2]), scopes, scratch);

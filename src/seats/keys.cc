@@ -92,11 +92,15 @@ void AddEventScopes(const Keys& keys, std::string_view event, std::string_view s
   add(keys.Bookings(event));
   add(keys.Buyers(event));
   add(keys.Sections(event));
-  if (!section.empty()) {
-    add(keys.Seats(event, section));
-    add(keys.Rows(event, section));
-  }
+  if (!section.empty()) AddSeatScopes(keys, event, section, scopes);
   if (!booking.empty()) add(keys.Booking(booking));
+}
+
+void AddSeatScopes(const Keys& keys, std::string_view event, std::string_view section,
+                   store::Scopes& scopes) {
+  Bytes scratch;
+  doors::AddKeyScope(keys.db(), keys.Seats(event, section), scopes, scratch);
+  doors::AddKeyScope(keys.db(), keys.Rows(event, section), scopes, scratch);
 }
 
 }  // namespace cairn::seats

@@ -105,5 +105,8 @@ std::optional<FeedTimer> DecodeFeedOwner(BytesView owner);
 // the seats of its sections, and without a booking, of all but one.
 void AddEventScopes(const Keys& keys, std::string_view event, std::string_view section,
                     std::string_view booking, store::Scopes& scopes);
+// Those of the seats of a section alone.
+void AddSeatScopes(const Keys& keys, std::string_view event, std::string_view section,
+                   store::Scopes& scopes);
 
 }  // namespace cairn::seats

@@ -3,13 +3,20 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <boost/json/serialize.hpp>
+#include <future>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "doors/command.h"
 #include "seats/refusal.h"
 #include "seats/testing/seat_server.h"
+#include "store/store.h"
+#include "tests/support/test_store.h"
 
 namespace cairn::seats {
 namespace {
@@ -497,6 +504,110 @@ TEST_F(OperationsTest, TheSelloutIsTimed) {
   EXPECT_EQ(server_.Json({"SEAT.STATE", "e"}).at("status").as_string(), "sold_out");
   server_.Json({"SEAT.RELEASE", "e", "b2"});
   EXPECT_EQ(server_.Json({"SEAT.STATE", "e"}).at("status").as_string(), "available");
+}
+
+// --- Beside others
+// ----------------------------------------------------------------------------------------------
+
+// Holds the scope of a key, as a transaction on another thread does, until it is destroyed.
+class OtherBody {
+ public:
+  OtherBody(store::Store& store, std::string_view key) {
+    store::Scopes scopes;
+    Bytes scratch;
+    doors::AddKeyScope(0, key, scopes, scratch);
+    thread_ = std::thread([this, &store, scopes] {
+      const auto ran = store.Run(scopes, [&](store::Transaction& transaction) -> Result<void> {
+        CAIRN_RETURN_IF_ERROR(transaction.Get({store::Space::kSystem, "nothing"}));
+        if (!std::exchange(told_, true)) begun_.set_value();
+        end_.wait();
+        return {};
+      });
+      EXPECT_TRUE(ran.ok());
+    });
+    begun_.get_future().wait();
+  }
+  ~OtherBody() {
+    go_.set_value();
+    thread_.join();
+  }
+
+ private:
+  std::promise<void> begun_;
+  std::promise<void> go_;
+  std::shared_future<void> end_ = go_.get_future().share();
+  bool told_ = false;
+  std::thread thread_;
+};
+
+bool HasReplyWithin(doors::testing::TestClient& client, int ms) {
+  pollfd poll_fd{client.raw().fd(), POLLIN, 0};
+  return poll(&poll_fd, 1, ms) == 1;
+}
+
+TEST_F(OperationsTest, WhatHappensToABookingDoesNotWaitForOthers) {
+  for (const char* id : {"b1", "b2"}) {
+    server_.Json({"SEAT.RESERVE", "e", id, "A-1", "BEST", "1"});
+  }
+  doors::testing::TestClient client = server_.Connect();
+  {
+    const OtherBody other(server_.store(), "a key of somebody else");
+    client.Send({"SEAT.PAY", "e", "b1"});
+    client.Send({"SEAT.REFUND", "e", "b1"});
+    client.Send({"SEAT.RELEASE", "e", "b2"});
+    client.Send({"MULTI"});
+    client.Send({"SEAT.PAY", "e", "b1"});
+    client.Send({"EXEC"});
+    EXPECT_TRUE(HasReplyWithin(client, 10'000));
+    for (int i = 0; i < 3; ++i) {
+      const std::string reply = client.Receive();
+      EXPECT_EQ(reply.find("(error)"), std::string::npos) << reply;
+    }
+    EXPECT_EQ(client.Receive(), "OK");
+    EXPECT_EQ(client.Receive(), "QUEUED");
+    EXPECT_EQ(client.Receive(), "[(error) NOT_HELD booking b1 is refunded]");
+  }
+  EXPECT_EQ(server_.Map("e"), ".../...");
+}
+
+TEST_F(OperationsTest, PayingWaitsForWhoChangesTheSeats) {
+  CAIRN_TEST_ROCKS_ONLY("scopes that alone keep bodies apart");
+  Reserve("b1", "1-1");
+  doors::testing::TestClient client = server_.Connect();
+  {
+    const OtherBody other(server_.store(), "seats_bf:e:A-1");
+    client.Send({"SEAT.PAY", "e", "b1"});
+    EXPECT_FALSE(HasReplyWithin(client, 50));
+  }
+  const std::string reply = client.Receive();
+  EXPECT_NE(reply.find("paid"), std::string::npos) << reply;
+}
+
+TEST_F(OperationsTest, ManyPayAtOnceWithoutSayingWhere) {
+  constexpr int kClients = 4;
+  constexpr int kEach = 12;
+  server_.Json({"SEAT.CREATE", "hall", R"({"sections":[
+      {"name":"A","subsections":4,"rows":6,"cols":8,"price":10}]})"});
+  std::vector<std::thread> threads;
+  for (int who = 0; who < kClients; ++who) {
+    threads.emplace_back([this, who] {
+      doors::testing::TestClient client = server_.Connect();
+      for (int i = 0; i < kEach; ++i) {
+        const std::string id = fmt::format("b{}.{}", who, i);
+        const std::string section = fmt::format("A-{}", 1 + (who + i) % 4);
+        client.Send({"SEAT.RESERVE", "hall", id, section, "BEST", "2"});
+        client.Send({i % 3 == 0 ? "SEAT.RELEASE" : "SEAT.PAY", "hall", id});
+        for (int reply = 0; reply < 2; ++reply) {
+          const std::string text = client.Receive();
+          EXPECT_FALSE(text.starts_with("(error)")) << text;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  constexpr int kSold = kClients * kEach * 2 * 2 / 3;
+  EXPECT_EQ(server_.Counts("hall"), fmt::format("{}/0/{}/0", 192 - kSold, kSold));
+  server_.ExpectSound("hall");
 }
 
 // --- Together with everything else
