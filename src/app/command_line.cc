@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/backup.h"
+#include "app/bench.h"
 #include "app/completion.h"
 #include "app/doctor.h"
 #include "app/jobs.h"
@@ -59,6 +60,7 @@ struct Given {
   QueuesOptions queues;
   WorkersOptions workers;
   SchedulesOptions schedules;
+  BenchOptions bench;
   std::string shell;
 };
 
@@ -84,6 +86,7 @@ class CommandLine {
     AddQueues();
     AddWorkers();
     AddSchedules();
+    AddBench();
     AddVersion();
     AddCompletion();
     for (auto& [command, action] : actions_) {
@@ -369,6 +372,26 @@ class CommandLine {
         ->type_name("SECONDS")
         ->check(CLI::Range(0, 60));
     AddServer(queues, given.server.url, given.server.ca_file);
+  }
+
+  void AddBench() {
+    BenchOptions& given = given_.bench;
+    CLI::App* bench = AddCommand("bench", "Measure how fast a running server is", [this] {
+      const LoadedConfig loaded = Load(Purpose::kOther);
+      if (Complain(loaded)) return int{kExitUsage};
+      given_.bench.json = given_.json;
+      return Bench(loaded.config, given_.bench, terminal_);
+    });
+    bench->add_option("what", given.what, "jobs")->required();
+    AddServer(bench, given.server.url, given.server.ca_file);
+    const auto number = [&](const char* flag, int64_t& value, int64_t most, const char* text) {
+      bench->add_option(flag, value, fmt::format("{} (default: {})", text, value))
+          ->type_name("N")
+          ->check(CLI::Range(int64_t{1}, most));
+    };
+    number("--jobs", given.jobs, 100'000'000, "jobs of each kind of work");
+    number("--connections", given.connections, 256, "connections at once");
+    number("--batch", given.batch, 512, "jobs of one request");
   }
 
   void AddWorkers() {

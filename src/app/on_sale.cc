@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/quantile.h"
 #include "net/http/client.h"
 
 namespace cairn::app {
@@ -142,13 +143,6 @@ void DrawBar(int64_t done, int64_t total) {
                           std::string(static_cast<size_t>(kBarCells - cells), '.');
   fmt::print(stderr, "\r[{}] {:>3}%  {} of {} seats sold", bar, 100 * done / total, done, total);
   std::fflush(stderr);
-}
-
-double Quantile(std::vector<double>& values, double part) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[std::min(values.size() - 1,
-                         static_cast<size_t>(part * static_cast<double>(values.size())))];
 }
 
 // Runs all buyers; returns how long they took, in seconds.

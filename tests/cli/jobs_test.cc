@@ -19,6 +19,7 @@ namespace {
 namespace json = boost::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class JobsCommandTest : public ::testing::Test {
@@ -197,6 +198,23 @@ TEST_F(JobsCommandTest, EverythingIsVerified) {
   const Finished sound = Jobs({"verify"});
   EXPECT_EQ(sound.status.code, 0) << sound.err;
   EXPECT_EQ(sound.out, "ok 2 jobs in 1 queues agree with every index and count\n");
+}
+
+TEST_F(JobsCommandTest, ItsSpeedIsMeasuredAndNothingIsLeftBehind) {
+  Enqueue({"mail", "{}"});
+  const Finished done =
+      Cairn({"bench", "jobs", "--jobs", "500", "--connections", "3", "--batch", "7", "--json"});
+  ASSERT_EQ(done.status.code, 0) << done.err;
+  const json::array rows = json::parse(done.out).as_array();
+  ASSERT_EQ(rows.size(), 3);
+  EXPECT_EQ(rows[1].at("work").as_string(), "fetch and acknowledge");
+  for (const json::value& row : rows) {
+    EXPECT_EQ(row.at("jobs").as_int64(), 500);
+    EXPECT_GT(row.at("jobs_per_second").as_double(), 0);
+  }
+  const Finished queues = Queues({"--json"});
+  EXPECT_THAT(queues.out, AllOf(HasSubstr("mail"), Not(HasSubstr("bench"))));
+  EXPECT_THAT(Cairn({"bench", "nosuch"}).err, HasSubstr("unknown 'nosuch'; there is: jobs"));
 }
 
 TEST_F(JobsCommandTest, WhatIsWrongIsToldInOneLine) {
