@@ -15,7 +15,8 @@ namespace json = boost::json;
 
 }  // namespace
 
-JobServer::JobServer() : TestServer({.add_commands = AddJobCommands, .add_coroutine_commands = AddPushCommands}) {}
+JobServer::JobServer()
+    : TestServer({.add_commands = AddJobCommands, .add_coroutine_commands = AddPushCommands}) {}
 
 net::RespValue JobServer::Value(const std::vector<std::string>& args) {
   if (client_ == nullptr) client_ = std::make_unique<doors::testing::TestClient>(Connect());
