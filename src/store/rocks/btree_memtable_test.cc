@@ -22,6 +22,7 @@
 #include <tuple>
 #include <vector>
 
+#include "store/rocks/entry_tree.h"
 #include "tests/support/temp_directory.h"
 
 namespace cairn::store::rocks {

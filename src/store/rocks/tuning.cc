@@ -48,7 +48,7 @@ MemoryBudget MemoryBudget::FromTotal(uint64_t bytes) {
 
 uint64_t MemtableBytes(const Options& options) {
   // Up to four per column family may wait for their flush; most families are nearly empty.
-  return std::clamp<uint64_t>(options.memory.write_buffer_bytes / 4, 4 * kMiB, 128 * kMiB);
+  return std::clamp<uint64_t>(options.memory.write_buffer_bytes / 4, 4 * kMiB, 64 * kMiB);
 }
 
 ::rocksdb::DBOptions MakeDbOptions(const Options& options) {
