@@ -159,7 +159,8 @@ class Work {
     }
   }
 
-  std::optional<json::value> Ask(ApiClient& client, std::string_view path, json::object body) {
+  std::optional<json::value> Ask(ApiClient& client, std::string_view path,
+                                 const json::object& body) {
     const auto begin = Steady::now();
     Result<json::value> answer =
         client.Post(fmt::format("{}{}", kApi, path), json::serialize(body));
