@@ -25,23 +25,38 @@ Acl& AclOf(ConnectionContext& context) { return context.dispatcher.instance().ac
 
 // --- Changing users -----------------------------------------------------------------------------
 
+// A user as its rules, nullopt: there is none.
+std::optional<std::string> Text(const Acl& acl, std::string_view name) {
+  const std::shared_ptr<AclUser> user = acl.Find(name);
+  if (user == nullptr) return std::nullopt;
+  return user->rules()->Describe();
+}
+
 // The users have been changed in memory; this stores them as they are when it runs. Changes by
 // other connections may be stored with it: each of them is followed by a run of its own, so the
 // last one stores the last state.
+//
+// Where other servers change users too, what one of them has stored may have replaced the change in
+// memory before this runs. Then nothing is stored, and the client is told.
 class SaveUsers final : public Work {
  public:
-  SaveUsers(Instance& instance, const Command& command, std::vector<std::string> names,
+  SaveUsers(Instance& instance, const Command& command, const std::vector<std::string>& names,
             std::optional<int64_t> count)
-      : instance_(instance), command_(command), names_(std::move(names)), count_(count) {
+      : instance_(instance), command_(command), count_(count) {
+    for (const std::string& name : names) changed_.emplace_back(name, Text(instance.acl(), name));
     access = store::Access::kWrite;
     AddAclScope(scopes);
   }
 
   Result<void> Run(store::Transaction& transaction) override {
     Acl& acl = instance_.acl();
-    for (const std::string& name : names_) {
+    for (const auto& [name, text] : changed_) {
       if (instance_.store().shared()) {
         CAIRN_RETURN_IF_ERROR(acl.CheckUnchanged(transaction, name));
+        if (Text(acl, name) != text) {
+          return Error{ErrorCode::kConflict,
+                       fmt::format("user '{}' was changed by another at the same time", name)};
+        }
       }
       acl.Save(transaction, name);
     }
@@ -62,7 +77,7 @@ class SaveUsers final : public Work {
  private:
   Instance& instance_;
   const Command& command_;
-  const std::vector<std::string> names_;
+  std::vector<std::pair<std::string, std::optional<std::string>>> changed_;  // by name
   const std::optional<int64_t> count_;
 };
 
@@ -92,8 +107,8 @@ std::unique_ptr<Work> DelUser(ConnectionContext& context) {
     if (AclOf(context).DeleteUser(name)) deleted.emplace_back(name);
   }
   const auto count = static_cast<int64_t>(deleted.size());
-  return std::make_unique<SaveUsers>(context.dispatcher.instance(), context.command,
-                                     std::move(deleted), count);
+  return std::make_unique<SaveUsers>(context.dispatcher.instance(), context.command, deleted,
+                                     count);
 }
 
 // --- Showing users ------------------------------------------------------------------------------
