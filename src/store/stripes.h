@@ -53,18 +53,24 @@ class Stripes {
 
   // Waits until it is free. Only for an owner that holds no stripe above this one.
   void Acquire(Index stripe, Owner owner) {
+    if (TryAcquire(stripe, owner)) return;
+    waiting_.fetch_add(1);
     while (!TryAcquire(stripe, owner)) {
       auto& holder = stripes_[stripe].owner;
-      const Owner current = holder.load(std::memory_order_relaxed);
+      const Owner current = holder.load();
       if (current != nullptr) holder.wait(current);
     }
+    waiting_.fetch_sub(1);
   }
 
+  // The library shares its waiting rooms between atomics, so telling one that nobody waits for can
+  // be a call of the kernel all the same. Who waits has said so before looking at the holder; who
+  // releases stores first and then looks for who waits: one of the two sees the other.
   void Release(Index stripe, Owner owner) {
     auto& holder = stripes_[stripe].owner;
     CAIRN_CHECK(holder.load(std::memory_order_relaxed) == owner);
-    holder.store(nullptr, std::memory_order_release);
-    holder.notify_one();
+    holder.store(nullptr);
+    if (waiting_.load() != 0) holder.notify_one();
   }
 
   bool IsHeldBy(Index stripe, Owner owner) const {
@@ -84,6 +90,7 @@ class Stripes {
     std::atomic<uint64_t> newest_commit{0};
   };
   std::array<Stripe, kCount> stripes_;
+  std::atomic<int> waiting_{0};  // for any of them
 };
 
 }  // namespace cairn::store
