@@ -156,6 +156,7 @@ struct alignas(kCacheLineBytes) EntryTree::Node {
   explicit Node(int at_level) : level(static_cast<int16_t>(at_level)) {}
 
   Rank RankOf(const Key& key, Bound bound) const;
+  int SlotOfSlice(const Key& key) const;
   int ComparePrefix(const Key& key) const;
   int CompareWithLast(const Key& key) const;
 
@@ -245,18 +246,25 @@ int EntryTree::Node::ComparePrefix(const Key& key) const {
   return key.size < size ? -1 : 0;
 }
 
+// The first slot whose slice is not below that of a key with the node's prefix.
+int EntryTree::Node::SlotOfSlice(const Key& key) const {
+  const uint64_t slice = key.SliceAt(prefix_size.Load());
+  int low = 0;
+  for (int length = count.Load(); length > 0;) {
+    const int half = (length + 1) / 2;
+    low += slices[low + half - 1].Load() < slice ? half : 0;
+    length -= half;
+  }
+  return low;
+}
+
 EntryTree::Node::Rank EntryTree::Node::RankOf(const Key& key, Bound bound) const {
   const int entry_count = count.Load();
   if (const int order = ComparePrefix(key); order != 0) return {order < 0 ? 0 : entry_count, false};
 
   const size_t shared = prefix_size.Load();
   const uint64_t slice = key.SliceAt(shared);
-  int low = 0;
-  for (int length = entry_count; length > 0;) {
-    const int half = (length + 1) / 2;
-    low += slices[low + half - 1].Load() < slice ? half : 0;
-    length -= half;
-  }
+  int low = SlotOfSlice(key);
 
   // Equal slices follow, if any. Most often the first of them decides: it is the newest version of
   // the key.
@@ -427,9 +435,15 @@ void EntryTree::Expect(std::span<const std::string_view> user_keys) {
         nodes[i]->PrefetchSlices();
       }
     }
+    // The entry that the new one will be compared with is the version before it, if there is one.
+    std::array<int, kAbreast> slots;
     for (size_t i = 0; i < count; ++i) {
-      nodes[i]->PrefetchEntries(nodes[i]->RankOf(keys[i], Bound::kAtOrBefore).count);
+      slots[i] = nodes[i]->SlotOfSlice(keys[i]);
+      nodes[i]->PrefetchEntries(slots[i]);
       expected_.push_back(nodes[i]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (slots[i] < nodes[i]->count.Load()) Prefetch(nodes[i]->entries[slots[i]].Load());
     }
   }
 }
