@@ -22,6 +22,10 @@ std::optional<Timestamp> TimerDue(std::optional<int64_t> expire_ms) {
 bool HasPassed(std::optional<int64_t> expire_ms, Timestamp now) {
   return expire_ms && *expire_ms <= now.millis();
 }
+// Most keys have no such time, and then the clock is not asked.
+bool HasPassed(std::optional<int64_t> expire_ms, const store::Reader& reader) {
+  return expire_ms && HasPassed(expire_ms, reader.now());
+}
 
 Error Unreadable(BytesView stored_key) {
   return {ErrorCode::kCorruption,
@@ -45,7 +49,7 @@ Result<Entry> Entry::Load(store::Transaction& transaction, uint8_t db, BytesView
   const std::optional<Record> record = DecodeRecord(*value);
   if (!record) return Unreadable(entry.key_);
   entry.stored_ = true;
-  entry.live_ = !HasPassed(record->expire_ms, transaction.now());
+  entry.live_ = !HasPassed(record->expire_ms, transaction);
   entry.record_type_ = record->type;
   entry.version_ = record->version;
   entry.generation_ = record->generation;
@@ -74,7 +78,7 @@ void Entry::ChangeTimer(std::optional<int64_t> expire_ms) {
 }
 
 void Entry::Put(const NewValue& value) {
-  if (HasPassed(value.expire_ms, transaction_->now())) {
+  if (HasPassed(value.expire_ms, *transaction_)) {
     if (value.generation != 0 && value.generation != generation_) {
       Reclaim(*transaction_, db(), value.generation);
     }

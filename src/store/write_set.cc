@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/hash.h"
 
 namespace cairn::store {
 namespace {
@@ -12,8 +11,6 @@ namespace {
 constexpr size_t kInitialSlots = 256;  // a power of two, like every later size
 constexpr size_t kChunkBytes = 64 * 1024;
 constexpr size_t kKeptBytes = 4 * 1024 * 1024;  // chunks beyond this are freed by Clear
-
-uint64_t HashKey(Key key) { return Hash64(key.bytes, static_cast<uint64_t>(key.space)); }
 
 bool Less(Space a_space, BytesView a, Space b_space, BytesView b) {
   return a_space != b_space ? a_space < b_space : a < b;
@@ -77,7 +74,7 @@ void WriteSet::Grow() {
 uint32_t WriteSet::AddRow(Key key, uint64_t hash) {
   if ((rows_.size() + 1) * 2 > slots_.size()) Grow();
   const auto row = static_cast<uint32_t>(rows_.size());
-  rows_.push_back({key.space, State::kUnknown, Copy(key.bytes), {}});
+  rows_.push_back({key.space, State::kUnknown, Copy(key.bytes), {}, hash});
   const size_t mask = slots_.size() - 1;
   size_t i = hash & mask;
   while (slots_[i].generation == generation_) i = (i + 1) & mask;
@@ -86,7 +83,7 @@ uint32_t WriteSet::AddRow(Key key, uint64_t hash) {
 }
 
 void WriteSet::Set(Key key, State state, BytesView value) {
-  const uint64_t hash = HashKey(key);
+  const uint64_t hash = HashOf(key);
   uint32_t row = FindRow(key, hash);
   if (row == kNoRow) row = AddRow(key, hash);
   undo_.push_back({row, rows_[row].state, rows_[row].value});
@@ -94,9 +91,9 @@ void WriteSet::Set(Key key, State state, BytesView value) {
   rows_[row].value = Copy(value);
 }
 
-WriteSet::State WriteSet::Find(Key key, BytesView* value) const {
+WriteSet::State WriteSet::Find(Key key, uint64_t hash, BytesView* value) const {
   if (rows_.empty() && ranges_.empty()) return State::kUnknown;
-  const uint32_t row = FindRow(key, HashKey(key));
+  const uint32_t row = FindRow(key, hash);
   if (row != kNoRow && rows_[row].state != State::kUnknown) {
     *value = rows_[row].value;
     return rows_[row].state;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "store/key_hash.h"
 #include "store/scopes.h"
 #include "store/space.h"
 #include "store/transaction.h"
@@ -33,6 +34,7 @@ class WriteSet {
     State state;
     BytesView key;
     BytesView value;  // for kPut
+    uint64_t hash;    // HashOf(key)
   };
   struct Event {
     Space space;
@@ -63,8 +65,9 @@ class WriteSet {
   // Remembers the earliest timer set, for the timer thread.
   void NoteTimer(int64_t due_us);
 
-  // kUnknown leaves *value as it is.
-  State Find(Key key, BytesView* value) const;
+  // kUnknown leaves *value as it is. `hash` is HashOf(key).
+  State Find(Key key, uint64_t hash, BytesView* value) const;
+  State Find(Key key, BytesView* value) const { return Find(key, HashOf(key), value); }
   // This group's additions to a counter.
   int64_t CounterDelta(Key counter) const;
   bool RangeDeleted(Key key) const;

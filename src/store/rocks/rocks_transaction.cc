@@ -56,7 +56,7 @@ RocksTransaction::~RocksTransaction() { End(); }
 void RocksTransaction::Begin(Access access, View view) {
   End();
   access_ = access;
-  now_ = engine_.clock.Now();
+  now_.reset();
   has_read_ = false;
   needs_restart_ = false;
   stamp_.reset();
@@ -68,6 +68,11 @@ void RocksTransaction::End() {
   if (snapshot_ == nullptr) return;
   engine_.db->ReleaseSnapshot(snapshot_);
   snapshot_ = nullptr;
+}
+
+Timestamp RocksTransaction::now() const {
+  if (!now_) now_ = engine_.clock.Now();
+  return *now_;
 }
 
 void RocksTransaction::TakeSnapshot() { snapshot_ = engine_.db->GetSnapshot(); }
@@ -92,11 +97,12 @@ bool RocksTransaction::EpochHeld() const { return engine_.writes_begun.load() ==
 }
 
 Result<std::optional<Bytes>> RocksTransaction::Get(Key key) {
+  const uint64_t hash = HashOf(key);
   BytesView written;
-  const WriteSet::State state = writes_.Find(key, &written);
+  const WriteSet::State state = writes_.Find(key, hash, &written);
   if (state == WriteSet::State::kPut) return std::optional(Bytes(written));
   if (state == WriteSet::State::kDeleted) return std::optional<Bytes>();
-  Result<std::optional<Bytes>> value = Load(key);
+  Result<std::optional<Bytes>> value = Load(key, hash);
   if (!value.ok()) return Failed(value.error());
   if (!writes_.counters().empty()) {
     if (const int64_t delta = writes_.CounterDelta(key); delta != 0) {
@@ -110,7 +116,7 @@ Result<std::optional<Bytes>> RocksTransaction::Get(Key key) {
   return value;
 }
 
-Result<std::optional<Bytes>> RocksTransaction::Load(Key key) {
+Result<std::optional<Bytes>> RocksTransaction::Load(Key key, uint64_t hash) {
   if (snapshot_ != nullptr) return LoadFromEngine(key);
   for (int tries = 0; tries < (has_read_ ? 1 : kFirstReadTries); ++tries) {
     if (!has_read_) {
@@ -118,7 +124,8 @@ Result<std::optional<Bytes>> RocksTransaction::Load(Key key) {
       if (!EpochHeld()) continue;  // somebody is writing right now
     }
     std::optional<Bytes> value(std::in_place);
-    const auto cached = engine_.cache.Get(static_cast<uint8_t>(key.space), key.bytes, &*value);
+    const auto cached =
+        engine_.cache.Get(static_cast<uint8_t>(key.space), key.bytes, hash, &*value);
     if (cached == ValueCache::Lookup::kAbsent) value.reset();
     if (cached == ValueCache::Lookup::kMiss) {
       CAIRN_ASSIGN_OR_RETURN(value, LoadFromEngine(key));

@@ -40,7 +40,7 @@ class RocksTransaction final : public Transaction {
 
   Result<std::optional<Bytes>> Get(Key key) override;
   Result<void> Scan(const Range& range, const ScanOptions& options, RowVisitor visit) override;
-  Timestamp now() const override { return now_; }
+  Timestamp now() const override;
 
   void Put(Key key, BytesView value) override;
   void Delete(Key key) override;
@@ -60,7 +60,7 @@ class RocksTransaction final : public Transaction {
   Error Failed(Error error);
   Error Restart();
   bool EpochHeld() const;
-  Result<std::optional<Bytes>> Load(Key key);
+  Result<std::optional<Bytes>> Load(Key key, uint64_t hash);
   Result<std::optional<Bytes>> LoadFromEngine(Key key);
   ::rocksdb::ReadOptions read_options() const;
 
@@ -69,7 +69,7 @@ class RocksTransaction final : public Transaction {
   const Waiting waiting_;
 
   Access access_ = Access::kRead;
-  Timestamp now_;
+  mutable std::optional<Timestamp> now_;  // read when it is first asked for: most bodies never do
   const ::rocksdb::Snapshot* snapshot_ = nullptr;
   uint64_t epoch_ = 0;  // without a snapshot: the epoch all reads so far belong to
   bool has_read_ = false;

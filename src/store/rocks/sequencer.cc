@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
+#include "store/key_hash.h"
 #include "store/rocks/log_check.h"
 #include "store/rocks/status.h"
 
@@ -20,7 +20,7 @@ Bytes Big64(uint64_t value) {
 }  // namespace
 
 size_t Sequencer::CounterKeyHash::operator()(const CounterKey& key) const {
-  return Hash64(key.key, static_cast<uint64_t>(key.space));
+  return HashOf({key.space, key.key});
 }
 
 Sequencer::Sequencer(Engine& engine, std::function<void(Commit)> committed)
@@ -196,9 +196,9 @@ void Sequencer::UpdateCache(std::span<Entry* const> entries) {
     for (const WriteSet::Row& row : entry->writes->rows()) {
       if (row.state == WriteSet::State::kUnknown) continue;
       const bool put = row.state == WriteSet::State::kPut;
-      written_.push_back({static_cast<uint8_t>(row.space), row.key,
-                          put ? std::optional(row.value) : std::nullopt,
-                          put && !row.value.empty() ? Unknown::kAdded : Unknown::kIgnored});
+      written_.push_back(
+          {static_cast<uint8_t>(row.space), row.key, put ? std::optional(row.value) : std::nullopt,
+           put && !row.value.empty() ? Unknown::kAdded : Unknown::kIgnored, row.hash});
     }
     for (const WriteSet::Event& event : entry->writes->events()) {
       written_.push_back({static_cast<uint8_t>(event.space), event_keys_[event_number++],

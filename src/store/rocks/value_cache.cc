@@ -10,7 +10,6 @@
 #include <limits>
 #include <new>
 
-#include "base/hash.h"
 #include "base/prefetch.h"
 
 namespace cairn::store::rocks {
@@ -284,8 +283,7 @@ bool ValueCache::IsErased(const Entry& entry, uint64_t number) const {
   return ranges_.Covers(entry.space, entry.key(), entry.number);
 }
 
-ValueCache::Lookup ValueCache::Get(uint8_t space, BytesView key, Bytes* value) {
-  const uint64_t hash = Hash64(key, space);
+ValueCache::Lookup ValueCache::Get(uint8_t space, BytesView key, uint64_t hash, Bytes* value) {
   Shard& shard = ShardOf(hash);
   const std::lock_guard lock(shard.mutex);
   Slot* slot = shard.Find(hash, space, key);
@@ -312,7 +310,7 @@ void ValueCache::Expect(std::span<const Key> keys) const {
     const std::span<const Key> some = keys.first(std::min(keys.size(), hashes.size()));
     keys = keys.subspan(some.size());
     for (size_t i = 0; i < some.size(); ++i) {
-      hashes[i] = Hash64(some[i].bytes, static_cast<uint8_t>(some[i].space));
+      hashes[i] = HashOf(some[i]);
       ShardOf(hashes[i]).PrefetchSlot(hashes[i]);
     }
     for (size_t i = 0; i < some.size(); ++i) {
@@ -329,7 +327,7 @@ void ValueCache::Commit(std::span<const Written> rows) {
     const std::span<const Written> some = rows.first(std::min(rows.size(), hashes.size()));
     rows = rows.subspan(some.size());
     for (size_t i = 0; i < some.size(); ++i) {
-      hashes[i] = Hash64(some[i].key, some[i].space);
+      hashes[i] = some[i].hash ? *some[i].hash : Hash64(some[i].key, some[i].space);
       ShardOf(hashes[i]).PrefetchSlot(hashes[i]);
     }
     for (size_t i = 0; i < some.size(); ++i) {

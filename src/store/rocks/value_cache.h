@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
+#include "store/key_hash.h"
 #include "store/space.h"
 
 namespace cairn::store::rocks {
@@ -62,8 +63,11 @@ class ValueCache {
   ValueCache& operator=(const ValueCache&) = delete;
 
   // kFound: *value is the value. kAbsent: the key is known not to exist. kMiss: nothing is known.
-  // *value changes only with kFound.
-  Lookup Get(uint8_t space, BytesView key, Bytes* value);
+  // *value changes only with kFound. `hash` is HashOf the key.
+  Lookup Get(uint8_t space, BytesView key, uint64_t hash, Bytes* value);
+  Lookup Get(uint8_t space, BytesView key, Bytes* value) {
+    return Get(space, key, Hash64(key, space), value);
+  }
 
   // Get will be called for these keys: what it will read is on its way from memory when this
   // returns.
@@ -78,6 +82,7 @@ class ValueCache {
     BytesView key;
     std::optional<BytesView> value;
     Unknown unknown = Unknown::kAdded;
+    std::optional<uint64_t> hash = {};  // HashOf the key, where it is known
   };
 
   // For every key a commit has written, after its write. Many in one call: the entries of keys to
