@@ -84,9 +84,9 @@ uint64_t MemtableBytes(const Options& options) {
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
-  // A filter that is wrong sends a loop's read to the pool, which costs many times the read, to look
-  // for what is not there; and a key that is not there is looked for in every young file. Of ten
-  // bits a key one answer in a hundred is wrong, of sixteen one in two thousand.
+  // A filter that is wrong sends a loop's read to the pool, which costs many times the read, to
+  // look for what is not there; and a key that is not there is looked for in every young file. Of
+  // ten bits a key one answer in a hundred is wrong, of sixteen one in two thousand.
   constexpr double kFilterBitsPerKey = 16;
   table.filter_policy.reset(::rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
   table.format_version = 5;
