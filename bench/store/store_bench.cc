@@ -227,7 +227,9 @@ void BM_Get(benchmark::State& state, LoadedStore& loaded) {
   ShowMemory(state, fixture);
 }
 
-void BM_Scan100(benchmark::State& state, LoadedStore& loaded) {
+// From a random key on: the shorter the scan, the more of it is finding its begin in every file.
+template <size_t kRows>
+void BM_Scan(benchmark::State& state, LoadedStore& loaded) {
   Fixture& fixture = loaded.With(static_cast<uint64_t>(state.range(0)),
                                  static_cast<uint64_t>(state.range(1)) << 20);
   Store& store = fixture.store();
@@ -236,7 +238,7 @@ void BM_Scan100(benchmark::State& state, LoadedStore& loaded) {
   for (auto _ : state) {
     const Range range{Space::kData, KeyName(random.Next()), std::nullopt};
     auto read = store.RunRead(Scopes(), [&](Transaction& txn) {
-      return txn.Scan(range, {.limit = 100}, [&](BytesView, BytesView) {
+      return txn.Scan(range, {.limit = kRows}, [&](BytesView, BytesView) {
         ++rows;
         return true;
       });
@@ -247,14 +249,14 @@ void BM_Scan100(benchmark::State& state, LoadedStore& loaded) {
   ShowMemory(state, fixture);
 }
 
-// Both for one size before the next one is loaded.
+// All for one size before the next one is loaded.
 void RegisterReads(LoadedStore& loaded) {
   const auto add = [&](int64_t keys, uint64_t memory_bytes) {
-    for (const bool scans : {false, true}) {
-      benchmark::RegisterBenchmark(scans ? "BM_Scan100" : "BM_Get",
-                                   [&loaded, scans](benchmark::State& state) {
-                                     scans ? BM_Scan100(state, loaded) : BM_Get(state, loaded);
-                                   })
+    using Read = void (*)(benchmark::State&, LoadedStore&);
+    for (const auto& [name, read] : std::initializer_list<std::pair<const char*, Read>>{
+             {"BM_Get", BM_Get}, {"BM_Scan100", BM_Scan<100>}, {"BM_Scan10000", BM_Scan<10'000>}}) {
+      benchmark::RegisterBenchmark(
+          name, [&loaded, read = read](benchmark::State& state) { read(state, loaded); })
           ->ArgNames({"keys", "memory_MiB"})
           ->Args({keys, static_cast<int64_t>(memory_bytes >> 20)});
     }
