@@ -108,10 +108,17 @@ void RespShard::Adopt(std::shared_ptr<Transport> transport) {
 // --- Turns --------------------------------------------------------------------------------------
 
 void RespShard::Turn() {
-  now_ns_ = shared_.clock.MonotonicNs();
   turn_scheduled_ = false;
   in_turn_ = true;
+  // Clients that were answered soon ask again. Looking at once is one call of the kernel; going
+  // back to the loop to be told would be three.
+  constexpr int kMostRounds = 8;  // then it is the turn of what else the loop has to do
+  for (int round = 0; round < kMostRounds && ServeReady(); ++round) EndRound();
+  FinishTurn();
+}
 
+bool RespShard::ServeReady() {
+  now_ns_ = shared_.clock.MonotonicNs();
   std::swap(runnable_, running_);
   for (SocketConnection* connection : running_) {
     connection->listed.runnable = false;
@@ -121,18 +128,20 @@ void RespShard::Turn() {
   for (const epoll_event& event : poller_.Poll()) {
     static_cast<Poller::Watcher*>(event.data.ptr)->OnReady(event.events);
   }
+  return !served_.empty();
+}
 
-  if (!served_.empty()) {
-    for (RespConnection* connection : served_) {
-      static_cast<SocketConnection*>(connection)->listed.served = false;
-    }
-    std::erase_if(served_, [](RespConnection* connection) {
-      return static_cast<SocketConnection*>(connection)->closed();
-    });
-    handler_->TurnEnd(served_);
-    served_.clear();
+void RespShard::EndRound() {
+  for (RespConnection* connection : served_) {
+    static_cast<SocketConnection*>(connection)->listed.served = false;
   }
-  FinishTurn();
+  std::erase_if(served_, [](RespConnection* connection) {
+    return static_cast<SocketConnection*>(connection)->closed();
+  });
+  handler_->TurnEnd(served_);
+  served_.clear();
+  FlushDirty();
+  DestroyClosed();
 }
 
 void RespShard::FinishTurn() {

@@ -61,10 +61,11 @@ struct RespCounters {
 // The part of a RespServer that lives on one loop: its connections, its handler, and the turns in
 // which they are served. Used on the loop's thread only, except counters().
 //
-// A turn: connections with waiting requests, then all sockets that are ready; then the handler's
-// TurnEnd; then one write to each connection that has something to send; then closed connections
-// are destroyed. Nothing is written or destroyed at any other time, except that Release and Fail
-// write at once when they are called between turns.
+// A turn is one round or several, as long as there is somebody to serve. A round: connections with
+// waiting requests, then all sockets that are ready; then the handler's TurnEnd; then one write to
+// each connection that has something to send; then closed connections are destroyed. Nothing is
+// written or destroyed at any other time, except that Release and Fail write at once when they are
+// called between turns.
 class RespShard {
  public:
   RespShard(Loop& loop, RespShared& shared, std::unique_ptr<RespHandler> handler);
@@ -105,6 +106,8 @@ class RespShard {
   class Lingering;
 
   void Turn();
+  bool ServeReady();  // whether there was anybody to serve
+  void EndRound();
   void ScheduleTurn();
   void FlushDirty();
   void FinishTurn();
