@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/concurrency/clients.h"
+#include "tests/support/load.h"
 #include "tests/support/server.h"
 #include "tests/support/temp_directory.h"
 
