@@ -97,7 +97,6 @@ class Server::Impl {
   }
 
   ~Impl() {
-    latency_.reset();
     webhooks_.Stop();
     timers_.Stop();
     bulk_.Stop();
