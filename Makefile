@@ -8,7 +8,7 @@ TRIES ?= 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # ninja and ctest use all cores; installing packages takes turns
-.PHONY: help setup build run test redis-suite bench fmt lint fuzz clean packages-build packages-run \
+.PHONY: help setup build run test tsan redis-suite bench fmt lint fuzz clean packages-build packages-run \
         packages-test packages-lint
 
 help:  ## this list
@@ -31,6 +31,11 @@ test: build-asan/build.ninja build-tsan/build.ninja build-fuzz/build.ninja build
 	@mkdir -p build-test
 	@echo 'subdirs(../build-asan ../build-tsan ../build-fuzz)' > build-test/CTestTestfile.cmake
 	@ctest --test-dir build-test --output-on-failure --no-tests=error -j $(JOBS) --repeat until-pass:$(TRIES)
+
+# Not among the tests: it compiles the whole server once more.
+tsan: build-tsan/build.ninja  ## clients of all layers at once, against the server under ThreadSanitizer
+	@ninja -C build-tsan -j $(JOBS) cairn tests_concurrency
+	@CAIRN_BINARY=$(CURDIR)/build-tsan/cairn build-tsan/tests/tests_concurrency
 
 # Not among the tests: it fetches Redis's source package, for which apt needs a deb-src entry.
 redis-suite: build  ## the Redis project's own tests against Cairn

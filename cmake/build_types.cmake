@@ -2,7 +2,7 @@
 #
 #   Release  what is shipped and measured
 #   Asan     AddressSanitizer and UndefinedBehaviorSanitizer; all tests
-#   Tsan     ThreadSanitizer; the tests of the folders with concurrency
+#   Tsan     ThreadSanitizer; the tests of the folders with concurrency, and the server if asked for
 #   Fuzz     libFuzzer with ASan and UBSan; needs clang; only the *_fuzz.cc programs
 #   Lint     configured only: its compile_commands.json is what clang-tidy reads; needs clang
 #   Debug    no optimisation, for a debugger

@@ -16,8 +16,8 @@ namespace cairn::admin {
 // How late each loop was with what it had to do: the time by which a regular timer came late. A
 // loop that something blocks shows here first.
 //
-// Construct and destroy while the loops run, on a thread that is not a loop's; read from any
-// thread.
+// Construct while the loops run, destroy then or after they have stopped, on a thread that is not a
+// loop's; read from any thread.
 class LoopLatency {
  public:
   // Upper bounds in seconds; a last bucket has none.

@@ -40,6 +40,7 @@ const std::map<std::string, Sample>& Samples() {
       {"password", {"sesame", "\"sesame\""}},
       {"password_file", {"", ""}},  // needs a file: PasswordComesFromAFile
       {"insecure", {"true", "true"}},
+      {"cors.origins", {"local,https://a.example", "\"local,https://a.example\""}},
       {"limits.bulk", {"2MiB", "\"2MiB\""}},
       {"limits.http_body", {"3MiB", "3145728"}},
       {"postgres.schema", {"other", "\"other\""}},

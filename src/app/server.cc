@@ -54,12 +54,6 @@ net::RespServerOptions RespOptions(const Config& config) {
   return options;
 }
 
-net::HttpServerOptions HttpOptions(const Config& config) {
-  net::HttpServerOptions options;
-  options.max_connections = config.max_http_connections;
-  return options;
-}
-
 doors::InstanceOptions InstanceOptions(const Config& config) {
   return {.password = config.password,
           .pool_threads = config.pool_threads,
@@ -90,7 +84,7 @@ class Server::Impl {
         route_store_(*store_, loops_, instance_.pool()),
         routes_({.title = "Cairn", .version = std::string(kVersion)}),
         resp_server_(RespOptions(config), loops_, WithCommands(), clock, log),
-        http_server_(HttpOptions(config), loops_, WithRoutes(), clock, random, log) {
+        http_server_(HttpOptions(), loops_, WithRoutes(), clock, random, log) {
     instance_.Attach(resp_server_);
     AddRedisSettings(
         config_, resp_server_, [this] { return resp_port_.load(); }, instance_.settings());
@@ -103,7 +97,6 @@ class Server::Impl {
   }
 
   ~Impl() {
-    latency_.reset();
     webhooks_.Stop();
     timers_.Stop();
     bulk_.Stop();
@@ -169,6 +162,16 @@ class Server::Impl {
     jobs::AddPushCommands(instance_, route_store_);
     seats::AddSeatCommands(instance_, config_.seats_key_prefix);
     return instance_.HandlerFactory();
+  }
+
+  net::HttpServerOptions HttpOptions() {
+    net::HttpServerOptions options;
+    options.max_connections = config_.max_http_connections;
+    // CONFIG SET requirepass may set a password and take it away.
+    options.cors = [this]() -> const net::CorsPolicy& {
+      return CorsOf(config_, instance_.needs_password());
+    };
+    return options;
   }
 
   net::HttpHandlerFactory WithRoutes() {

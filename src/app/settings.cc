@@ -98,6 +98,21 @@ Setting AddressSetting(const Text& text, net::Address Config::*member) {
   return WithDefault(std::move(row));
 }
 
+Setting CorsSetting(const Text& text) {
+  Setting row = Row(text, Setting::Kind::kText, "ORIGINS",
+                    "*, none, or a list such as local,https://app.example.com");
+  row.parse = [](std::string_view value, Config& config) {
+    std::optional<net::CorsPolicy> policy = net::ParseCorsPolicy(value);
+    if (!policy) return false;
+    config.cors_origins = std::move(policy);
+    return true;
+  };
+  row.format = [](const Config& config) {
+    return config.cors_origins ? net::FormatCorsPolicy(*config.cors_origins) : "";
+  };
+  return WithDefaultText(std::move(row), "* with a password, else local");
+}
+
 Setting CountSetting(const Text& text, size_t Config::*member, size_t least, size_t most) {
   Setting row = Row(text, Setting::Kind::kNumber, "N",
                     fmt::format("a whole number from {} to {}", least, most));
@@ -240,6 +255,10 @@ std::vector<Setting> MakeSettings() {
       SwitchSetting({"insecure",
                      "Allow an address that other machines can reach although no password is set."},
                     &Config::insecure),
+      CorsSetting({"cors.origins",
+                   "Which web pages may use HTTP from a browser, beside those of its own origin: * "
+                   "all, none, or a list of origins, where local means pages served on this "
+                   "machine."}),
       SizeSetting({"limits.bulk", "The largest argument of a Redis-protocol request."},
                   &Config::limit_bulk_bytes, 1ULL << 20, 512ULL << 20),
       SizeSetting(
@@ -324,6 +343,13 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+const net::CorsPolicy& CorsOf(const Config& config, bool needs_password) {
+  static const net::CorsPolicy every_page{.any = true};
+  static const net::CorsPolicy pages_of_this_machine{.local = true};
+  if (config.cors_origins) return *config.cors_origins;
+  return needs_password ? every_page : pages_of_this_machine;
+}
 
 std::string ViewFile(const Config& config) {
   if (!config.view_file.empty()) return config.view_file;

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "net/address.h"
+#include "net/http/cors.h"
 #include "store/postgres/open.h"
 #include "store/store.h"
 
@@ -51,6 +52,7 @@ struct Config {
   std::string password;  // LoadConfig puts the content of password_file here
   std::string password_file;
   bool insecure = false;
+  std::optional<net::CorsPolicy> cors_origins;  // unset: see CorsOf
 
   std::string tls_cert;
   std::string tls_key;
@@ -68,6 +70,11 @@ std::string StoreName(const Config& config);
 // Servers that share a database may share that directory, too, so there the port is part of its
 // name.
 std::string ViewFile(const Config& config);
+
+// Which web pages may use the HTTP door of a server that asks for a password, or does not: as set,
+// or every page if a password is needed, else those of this machine. Every site that its user
+// visits can have a browser ask a server on loopback.
+const net::CorsPolicy& CorsOf(const Config& config, bool needs_password);
 
 // One row of the settings table. One name gives the other two: `tls.cert` in the file is
 // CAIRN_TLS_CERT in the environment and --tls-cert on the command line.

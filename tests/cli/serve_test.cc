@@ -98,6 +98,51 @@ TEST_F(ServeTest, ReadyFileIsRemovedByAGracefulStop) {
   EXPECT_FALSE(std::filesystem::exists(ready));
 }
 
+// What a page of `origin` is told when it asks for `target`: the status, and whom the answer allows
+// to read it.
+std::pair<int, std::string> AskedByAPage(const Server& server, const std::string& origin,
+                                         const std::string& target,
+                                         const std::string& method = "GET") {
+  const auto response = server.Http().Request(method, target, "", {{"Origin", origin}});
+  if (!response.ok()) return {0, response.error().message};
+  return {response->status,
+          std::string(response->headers.Get("Access-Control-Allow-Origin").value_or(""))};
+}
+
+using Told = std::pair<int, std::string>;
+
+TEST_F(ServeTest, WithoutAPasswordOnlyPagesOfThisMachineMayUseIt) {
+  Server server = Serve();
+  const std::string page = "http://localhost:5173";
+  for (const char* target : {"/openapi.json", "/api/v1/queues", "/metrics"}) {
+    EXPECT_EQ(AskedByAPage(server, "https://evil.example", target), Told(403, "")) << target;
+    EXPECT_EQ(AskedByAPage(server, page, target), Told(200, page)) << target;
+  }
+  EXPECT_EQ(AskedByAPage(server, page, "/api/v1/enqueue", "OPTIONS"), Told(200, page));
+  // What a form on any site could do.
+  EXPECT_EQ(AskedByAPage(server, "https://evil.example", "/api/v1/enqueue", "POST"), Told(403, ""));
+}
+
+TEST_F(ServeTest, WithAPasswordEveryPageThatHasItMayUseIt) {
+  Server server = Serve({}, {{"CAIRN_PASSWORD", "sesame"}});
+  const std::string page = "https://app.example.com";
+  EXPECT_EQ(AskedByAPage(server, page, "/api/v1/queues"), Told(401, "*"));
+  EXPECT_EQ(AskedByAPage(server, page, "/api/v1/queues", "OPTIONS"), Told(200, "*"))
+      << "a browser asks without the password";
+  // The password is taken away: what was safe with it is not without it.
+  net::RespClient client = *server.Connect();
+  ASSERT_EQ(client.Command({"AUTH", "sesame"})->ToString(), "OK");
+  ASSERT_EQ(client.Command({"CONFIG", "SET", "requirepass", ""})->ToString(), "OK");
+  EXPECT_EQ(AskedByAPage(server, page, "/api/v1/queues"), Told(403, ""));
+}
+
+TEST_F(ServeTest, CorsOriginsNameThePagesThatMayUseIt) {
+  Server server = Serve({"--cors-origins", "https://app.example.com"});
+  EXPECT_EQ(AskedByAPage(server, "https://app.example.com", "/metrics"),
+            Told(200, "https://app.example.com"));
+  EXPECT_EQ(AskedByAPage(server, "http://localhost:5173", "/metrics"), Told(403, ""));
+}
+
 TEST_F(ServeTest, SettingsOfTheEnvironmentHold) {
   Server server = Serve({}, {{"CAIRN_PASSWORD", "sesame"}});
   EXPECT_THAT(server.Command({"GET", "k"}), HasSubstr("NOAUTH"));

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/concurrency/clients.h"
+#include "tests/support/load.h"
 #include "tests/support/server.h"
 #include "tests/support/temp_directory.h"
 
@@ -197,9 +197,10 @@ std::vector<ClientKind> JobClients() {
 
 class EverythingTest : public ::testing::Test {
  protected:
-  Server Start() {
+  Server Start(const std::string& drain_timeout) {
     return Server::MustStart(
-        {.data = directory_ / "data", .flags = {"--io-threads", "3", "--pool-threads", "4"}});
+        {.data = directory_ / "data",
+         .flags = {"--io-threads", "3", "--pool-threads", "4", "--drain-timeout", drain_timeout}});
   }
 
   // The layers' own checks of what is stored.
@@ -213,9 +214,10 @@ class EverythingTest : public ::testing::Test {
 };
 
 TEST_F(EverythingTest, ClientsOfAllLayersMeet) {
-  // The second time most reads find a cold cache, and go to the pool.
-  for (int life = 0; life < 2; ++life) {
-    Server server = Start();
+  // The second time most reads find a cold cache, and go to the pool; and the stop waits for
+  // nobody, so that it finds all of them at work.
+  for (const char* drain_timeout : {"10s", "0s"}) {
+    Server server = Start(drain_timeout);
     server.Command(
         {"SEAT.CREATE", "hall",
          R"({"sections":[{"name":"A","subsections":2,"rows":20,"cols":20,"price":1}]})"});

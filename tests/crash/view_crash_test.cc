@@ -1,7 +1,8 @@
 // The search view under fire: jobs are enqueued, run, moved, held and deleted while somebody
 // searches, and the server is killed with -9, again and again. After each kill the view goes on
-// where its file stood, and when it has caught up it is the documents: every job is found, once,
-// as it is, and as many of each queue and state as the queues count.
+// where its file stood, or is built anew where the next process has no file of the last one; and
+// when it has caught up it is the documents: every job is found, once, as it is, and as many of
+// each queue and state as the queues count.
 //
 // Leases and retries are long, so that nothing changes between looking at the one and the other.
 #include <fmt/format.h>
@@ -23,6 +24,7 @@
 #include "base/random.h"
 #include "tests/support/server.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/test_store.h"
 
 namespace cairn::testing {
 namespace {
@@ -116,18 +118,25 @@ void Search(const Server& server) {
   }
 }
 
+// Whether the view has a file that every process finds, or the one that the server chooses: in the
+// data directory of the embedded engine, and on PostgreSQL one of each process's own.
+enum class ViewFile { kNamed, kChosen };
+
 class ViewStorm {
  public:
-  ServerOptions options() const { return {.data = directory_ / "data"}; }
-  std::string file() const { return directory_ / "data/view.sqlite"; }
+  explicit ViewStorm(ViewFile view_file)
+      : options_{.data = directory_ / "data"},
+        outlives_the_process_(view_file == ViewFile::kNamed || OnRocks()) {
+    if (view_file == ViewFile::kNamed) options_.flags = {"--view-file", file()};
+  }
+
+  const ServerOptions& options() const { return options_; }
+  std::string file() const { return directory_ / "view.sqlite"; }
 
   void RunAndKill(int round) {
     Server server = Server::MustStart(options());
     ASSERT_NO_FATAL_FAILURE(Compare(server));
-    // Going on after a kill is cheap: the file is not made again from nothing.
-    if (round > 0) {
-      EXPECT_THAT(server.process().err(), Not(HasSubstr("view built")));
-    }
+    if (round > 0) ExpectBuiltOnlyWithoutAFile(server);
     std::vector<std::jthread> threads;
     for (int i = 0; i < kProducers; ++i) {
       threads.emplace_back([&, i] { Produce(server, round, i, told_); });
@@ -138,6 +147,16 @@ class ViewStorm {
     threads.emplace_back([&] { Search(server); });
     std::this_thread::sleep_for(std::chrono::milliseconds(250 + 130 * (round % 4)));
     server.process().Kill();
+  }
+
+  // Going on after a kill is cheap: a file that is there is not made again from nothing.
+  void ExpectBuiltOnlyWithoutAFile(Server& server) const {
+    const auto built = HasSubstr("view built");
+    if (outlives_the_process_) {
+      EXPECT_THAT(server.process().err(), Not(built));
+    } else {
+      EXPECT_THAT(server.process().err(), built);
+    }
   }
 
   void RemoveFiles() const {
@@ -226,20 +245,31 @@ class ViewStorm {
   }
 
   TempDirectory directory_;
+  ServerOptions options_;
+  bool outlives_the_process_;
   Told told_;
   size_t jobs_ = 0;
 };
 
 TEST(ViewCrashTest, CatchesUpAfterKillsAndIsTheDocuments) {
-  ViewStorm storm;
+  ViewStorm storm(ViewFile::kNamed);
   for (int round = 0; round < kKills; ++round) ASSERT_NO_FATAL_FAILURE(storm.RunAndKill(round));
   Server server = Server::MustStart(storm.options());
   ASSERT_NO_FATAL_FAILURE(storm.Compare(server));
   storm.Print();
 }
 
+TEST(ViewCrashTest, IsCompleteAgainAlsoWhereItsFileIsTheServersChoice) {
+  ViewStorm storm(ViewFile::kChosen);
+  for (int round = 0; round < 3; ++round) ASSERT_NO_FATAL_FAILURE(storm.RunAndKill(round));
+  Server server = Server::MustStart(storm.options());
+  ASSERT_NO_FATAL_FAILURE(storm.Compare(server));
+  storm.ExpectBuiltOnlyWithoutAFile(server);
+  storm.Print();
+}
+
 TEST(ViewCrashTest, IsBuiltAnewFromNothing) {
-  ViewStorm storm;
+  ViewStorm storm(ViewFile::kNamed);
   ASSERT_NO_FATAL_FAILURE(storm.RunAndKill(0));
   storm.RemoveFiles();
   {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -67,6 +68,7 @@ class TestServer {
   GatedStore& store() { return *store_; }
   Instance& instance() { return *instance_; }
   net::RespServer& server() { return *server_; }
+  uint16_t port() const { return port_; }
 
  private:
   void Start();

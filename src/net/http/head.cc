@@ -70,6 +70,8 @@ std::string_view HttpErrorCode(int status) {
   switch (status) {
     case 401:
       return "unauthorized";
+    case 403:
+      return "forbidden";
     case 404:
       return "not_found";
     case 408:

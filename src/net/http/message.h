@@ -92,8 +92,8 @@ struct HttpRequest {
   std::optional<std::string_view> Query(std::string_view name) const;
 };
 
-// A response with its whole body. The server adds Content-Length, Date, X-Request-Id and
-// Connection.
+// A response with its whole body. The server adds Content-Length, Date, X-Request-Id,
+// Server-Timing, Connection and what a browser asks for (net/http/cors.h).
 struct HttpResponse {
   int status = 200;
   HttpHeaders headers;

@@ -117,6 +117,11 @@ void HttpShard::Shutdown() {
   FinishDrain();
 }
 
+const CorsPolicy& HttpShard::cors() const {
+  static const CorsPolicy own_pages_only;
+  return options().cors ? options().cors() : own_pages_only;
+}
+
 const std::string& HttpShard::Date() {
   const int64_t seconds = shared_->clock.Now().us / 1'000'000;
   if (seconds != date_seconds_) {
@@ -216,6 +221,7 @@ class HttpServer::Impl {
     const std::string reply = SerializeHead(503, {{"Content-Type", "application/json"},
                                                   {"Content-Length", std::to_string(body.size())},
                                                   {"Retry-After", "1"},
+                                                  {"Server-Timing", "proc;dur=0"},
                                                   {"Connection", "close"}}) +
                               body;
     // Best effort: whoever is turned away is not waited for.

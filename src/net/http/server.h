@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "net/address.h"
+#include "net/http/cors.h"
 #include "net/http/message.h"
 
 namespace cairn::net {
@@ -132,6 +133,10 @@ struct HttpServerOptions {
   std::chrono::milliseconds body_timeout = std::chrono::seconds(60);   // the whole body; 408
   std::chrono::milliseconds idle_timeout = std::chrono::seconds(75);   // between requests; closes
   std::chrono::milliseconds write_timeout = std::chrono::seconds(60);  // without progress; closes
+  // Which web pages may use the server; the others get 403, and their requests reach no handler.
+  // Asked for each request, on the loop's thread; the reference holds while the server exists.
+  // Empty: pages of the server's own origin only.
+  std::function<const CorsPolicy&()> cors;
 };
 
 // The default of HttpHandler::BodyLimit.
@@ -148,9 +153,9 @@ using HttpHandlerFactory = std::function<std::unique_ptr<HttpHandler>(Loop&)>;
 
 // An HTTP/1.1 server: keep-alive, pipelining (answers in request order), WebSocket, event streams,
 // TLS. Answers malformed, oversized and late requests by itself, with the JSON body of
-// HttpErrorBody. Construct before the group starts or while it runs; destroy before the group,
-// after Drain or Stop of the group. Its functions may be called from any thread that is not a
-// loop's.
+// HttpErrorBody; and OPTIONS, on every path. Construct before the group starts or while it runs;
+// destroy before the group, after Drain or Stop of the group. Its functions may be called from any
+// thread that is not a loop's.
 class HttpServer {
  public:
   HttpServer(const HttpServerOptions& options, LoopGroup& loops,

@@ -40,6 +40,28 @@ TEST_F(HttpServerTest, AnswersARequest) {
   EXPECT_TRUE(response->headers.Has("X-Request-Id"));
 }
 
+TEST_F(HttpServerTest, SaysHowLongARequestTook) {
+  Start();
+  std::thread client(
+      [&] { EXPECT_EQ(Client().Get("/wait")->headers.Get("Server-Timing"), "proc;dur=12.000"); });
+  WaitUntil([&] { return log_.handled == 1; });
+  clock_.AdvanceMillis(12);
+  Proceed();
+  client.join();
+  for (const char* target : {"/nothing", "/throw", "/events/1", "/.."}) {
+    EXPECT_EQ(Client().Get(target)->headers.Get("Server-Timing"), "proc;dur=0.000") << target;
+  }
+}
+
+TEST_F(HttpServerTest, OptionsIsAnsweredOnEveryPath) {
+  Start();
+  const auto response = Client().Request("OPTIONS", "/nothing", "", {});
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(response->headers.Get("Allow"), "GET, POST, PUT, PATCH, DELETE, OPTIONS");
+  EXPECT_EQ(log_.handled, 0);
+}
+
 TEST_F(HttpServerTest, HandsOverWhatArrived) {
   Start();
   HttpClient client = Client();
@@ -51,7 +73,7 @@ TEST_F(HttpServerTest, HandsOverWhatArrived) {
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(response->body,
             "GET /describe/a%20b\nx=1\ny=+\nid my-id\n"
-            "trace 4bf92f3577b34da6a3ce929d0e0e4736\nplain\nx-test value\n");
+            "trace 4bf92f3577b34da6a3ce929d0e0e4736\nplain\nx-test value\ncookie -\n");
   EXPECT_EQ(response->headers.Get("X-Request-Id"), "my-id");
 }
 

@@ -1,4 +1,6 @@
 
+#include <fmt/format.h>
+
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
@@ -24,6 +26,7 @@
 #include <variant>
 
 #include "base/id.h"
+#include "net/http/cors.h"
 #include "net/http/event_stream.h"
 #include "net/http/head.h"
 #include "net/http/shard.h"
@@ -144,6 +147,7 @@ class Session final : public HttpSession, public StreamHost {
     deadline_ = kNever;
     if (std::holds_alternative<Gone>(read)) co_return false;
     keep_alive_ = false;
+    started_ns_ = shard_->shared().clock.MonotonicNs();
     if (auto* refusal = std::get_if<HttpRefusal>(&read)) {
       const HttpResponse response = ErrorResponse(refusal->status, refusal->message);
       lingers_ = co_await Respond(response);
@@ -153,7 +157,6 @@ class Session final : public HttpSession, public StreamHost {
     HttpRequest request = std::get<HttpRequest>(std::move(read));
     head_only_ = request.method == "HEAD";
     const bool websocket = request.websocket;
-    const uint64_t started_ns = shard_->shared().clock.MonotonicNs();
     const std::string what = request.method + " " + request.path;
 
     HttpReply reply = co_await CallHandler(std::move(request));
@@ -171,7 +174,7 @@ class Session final : public HttpSession, public StreamHost {
     const int status = std::holds_alternative<HttpResponse>(reply)
                            ? std::get<HttpResponse>(reply).status
                            : (websocket ? 101 : 200);
-    LogRequest(what, status, started_ns);
+    LogRequest(what, status);
     if (auto* events = std::get_if<HttpEventStream>(&reply)) {
       co_await SendEvents(*events);
       co_return false;
@@ -196,6 +199,7 @@ class Session final : public HttpSession, public StreamHost {
     const HttpServerOptions& options = shard_->options();
     request_id_.clear();
     path_.clear();
+    foreign_origin_.clear();
     parser_.emplace();
     parser_->header_limit(static_cast<uint32_t>(options.header_limit));
     parser_->body_limit(boost::none);
@@ -223,6 +227,7 @@ class Session final : public HttpSession, public StreamHost {
     path_ = request.path;
     request.peer = peer_;
     request.tls = kTls;
+    if (auto refusal = CheckOrigin(request)) co_return *std::move(refusal);
 
     const size_t body_limit = shard_->handler().BodyLimit(request);
     const auto announced = parser_->content_length();
@@ -240,6 +245,18 @@ class Session final : public HttpSession, public StreamHost {
     }
     request.body = std::move(parser_->get().body());
     co_return request;
+  }
+
+  // Refuses a page that may not use the server, and takes its cookies from one that may.
+  std::optional<HttpRefusal> CheckOrigin(HttpRequest& request) {
+    foreign_origin_ = ForeignOrigin(request.headers);
+    if (foreign_origin_.empty()) return std::nullopt;
+    if (!Allows(shard_->cors(), foreign_origin_)) {
+      return HttpRefusal{
+          403, "pages of " + foreign_origin_ + " may not use this server: see cors.origins"};
+    }
+    request.headers.Remove("Cookie");
+    return std::nullopt;
   }
 
   static HttpRefusal TooLarge() { return {413, "the body is larger than this route accepts"}; }
@@ -264,6 +281,7 @@ class Session final : public HttpSession, public StreamHost {
   }
 
   awaitable<HttpReply> CallHandler(HttpRequest request) {
+    if (request.method == "OPTIONS") co_return OptionsResponse();
     std::string problem;
     try {
       HttpReply reply = co_await shard_->handler().Handle(std::move(request));
@@ -328,13 +346,14 @@ class Session final : public HttpSession, public StreamHost {
     shard_->shared().log.Error(what, {{"request_id", request_id_}, {"reason", problem}});
   }
 
-  void LogRequest(const std::string& what, int status, uint64_t started_ns) {
+  uint64_t TookUs() const { return (shard_->shared().clock.MonotonicNs() - started_ns_) / 1000; }
+
+  void LogRequest(const std::string& what, int status) {
     const Log& log = shard_->shared().log;
     if (!log.enabled(LogLevel::kDebug)) return;
-    const uint64_t took_us = (shard_->shared().clock.MonotonicNs() - started_ns) / 1000;
     log.Debug(
         "request",
-        {{"request", what}, {"status", status}, {"request_id", request_id_}, {"us", took_us}});
+        {{"request", what}, {"status", status}, {"request_id", request_id_}, {"us", TookUs()}});
   }
 
   // --- Answering --------------------------------------------------------------------------------
@@ -343,6 +362,9 @@ class Session final : public HttpSession, public StreamHost {
     HttpHeaders headers = from_handler;
     headers.Set("Date", shard_->Date());
     headers.Set("X-Request-Id", request_id_);
+    headers.Set("Server-Timing",
+                fmt::format("proc;dur={:.3f}", static_cast<double>(TookUs()) / 1000));
+    AddCorsHeaders(shard_->cors(), foreign_origin_, headers);
     return headers;
   }
 
@@ -435,8 +457,10 @@ class Session final : public HttpSession, public StreamHost {
   SteadyTime deadline_ = kNever;
   std::string request_id_;
   std::string path_;
-  bool expired_ = false;  // the deadline ended the last wait
-  bool idle_ = false;     // between requests
+  std::string foreign_origin_;  // of the page that made the request; empty if none did
+  uint64_t started_ns_ = 0;     // when the request had arrived
+  bool expired_ = false;        // the deadline ended the last wait
+  bool idle_ = false;           // between requests
   bool keep_alive_ = false;
   bool head_only_ = false;
   bool lingers_ = false;

@@ -65,6 +65,8 @@ class HttpShard : public std::enable_shared_from_this<HttpShard> {
   bool draining() const { return draining_; }
   void Enter(HttpSession& session);
   void Leave(HttpSession& session);
+  // Which web pages may use the server now.
+  const CorsPolicy& cors() const;
   // The time as the Date field has it.
   const std::string& Date();
 

@@ -148,6 +148,7 @@ TEST_F(WebSocketTest, EchoesTextAndBinary) {
   Socket socket(io_);
   ConnectSocket(socket);
   EXPECT_EQ(response_.count("X-Request-Id"), 1U);
+  EXPECT_EQ(response_.count("Server-Timing"), 1U);
   socket.write(asio::buffer(std::string("hello")));
   EXPECT_EQ(Receive(socket), "hello");
   EXPECT_TRUE(socket.got_text());

@@ -102,6 +102,7 @@ class ToyHttpHandler final : public HttpHandler {
     if (request.trace_parent) text += "trace " + request.trace_parent->trace_id + "\n";
     text += request.tls ? "tls\n" : "plain\n";
     text += "x-test " + std::string(request.headers.Get("x-test").value_or("-")) + "\n";
+    text += "cookie " + std::string(request.headers.Get("Cookie").value_or("-")) + "\n";
     return text;
   }
 

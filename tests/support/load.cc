@@ -1,4 +1,4 @@
-#include "tests/concurrency/clients.h"
+#include "tests/support/load.h"
 
 #include <fmt/format.h>
 
