@@ -19,8 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// --- The policy
-// -----------------------------------------------------------------------------------
+// --- The policy ---------------------------------------------------------------------------------
 
 TEST(CorsPolicyTest, IsReadAndWritten) {
   for (const char* text : {"*", "none", "local", "https://app.example.com", "http://[::1]:8080",
@@ -98,8 +97,7 @@ TEST(ForeignOriginTest, IsThatOfAnotherHostOrPort) {
   EXPECT_EQ(ForeignOrigin({{"Host", "localhost:8080"}}), "");
 }
 
-// --- What a server answers
-// ------------------------------------------------------------------------
+// --- What a server answers ----------------------------------------------------------------------
 
 class CorsTest : public HttpServerTest {
  protected:
