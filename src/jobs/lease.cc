@@ -51,9 +51,10 @@ Result<void> AckOne(Ledger& ledger, const AckRequest& request) {
   if (!request.result.empty()) job.result = request.result;
   if (!request.checkpoint.empty()) job.checkpoint = request.checkpoint;
   job.reason = request.exit_reason.substr(0, kMaxReasonBytes);
-  CAIRN_RETURN_IF_ERROR(ledger.End(job, State::kCompleted,
-                                   request.exit_chain ? ChainThen::kExits : ChainThen::kGoesOn));
-  ledger.Tell(EventType::kCompleted, job);
+  const ChainThen then = request.exit_chain ? ChainThen::kExits : ChainThen::kGoesOn;
+  CAIRN_ASSIGN_OR_RETURN(const Remains remains, ledger.End(job, State::kCompleted, then));
+  ledger.Tell(EventType::kCompleted, job,
+              remains == Remains::kJob ? std::string() : RemovalData(job.result));
   return {};
 }
 

@@ -153,6 +153,13 @@ void Ledger::NoteRetention(Queue& queue, uint64_t remove_ns) {
 }
 
 Result<void> Ledger::Erase(const Job& job) {
+  CAIRN_RETURN_IF_ERROR(DeleteRows(job));
+  Tell(EventType::kDeleted, job);
+  transaction_.Wake(JobTopic(job.id));
+  return {};
+}
+
+Result<void> Ledger::DeleteRows(const Job& job) {
   transaction_.Delete(InJobs(JobKey(job.id)));
   if (job.has_errors) {
     std::vector<Bytes> rows;
@@ -169,8 +176,6 @@ Result<void> Ledger::Erase(const Job& job) {
     CAIRN_ASSIGN_OR_RETURN(const auto owner, transaction_.Get(InJobs(key)));
     if (owner && *owner == job.id) transaction_.Delete(InJobs(key));
   }
-  Tell(EventType::kDeleted, job);
-  transaction_.Wake(JobTopic(job.id));
   return {};
 }
 

@@ -18,6 +18,9 @@ struct ChainStep;
 // What a chain does after a step that completed.
 enum class ChainThen : uint8_t { kGoesOn, kExits };
 
+// What there is of a job after its end.
+enum class Remains : uint8_t { kJob, kNothing };
+
 // What one operation does to the books: the only place that moves jobs between indexes, so that
 // document, index, due rows, counts and gates always agree.
 //
@@ -74,8 +77,8 @@ class Ledger {
   void Relet(Job& job, uint64_t expires_ns);
 
   // Takes a job that stands nowhere to an end, with all that follows from it: lock, batch, chain,
-  // dependants.
-  Result<void> End(Job& job, State state, ChainThen then = ChainThen::kGoesOn);
+  // dependants. A completed one is gone then if its queue keeps none (retention_ms 0).
+  Result<Remains> End(Job& job, State state, ChainThen then = ChainThen::kGoesOn);
   // The same for one that must not go on because of a dependency: dead or held, as its policy says.
   Result<void> DependencyFailed(Job& job, std::string_view dependency, State state);
   // Removes a job that stands nowhere, with all that is stored under its name.
@@ -149,6 +152,9 @@ class Ledger {
   void SetDueRows(const Job& job);
   void CancelDueRows(const Job& job);
   void NoteRetention(Queue& queue, uint64_t remove_ns);
+
+  // The rows under its name, but for the one it stands under.
+  Result<void> DeleteRows(const Job& job);
 
   Result<void> CountInBatch(const Job& job);
   Result<void> AdvanceChain(const Job& job, ChainThen then);
