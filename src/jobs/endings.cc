@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "jobs/chain.h"
-#include "jobs/due.h"
 #include "jobs/job_json.h"
 #include "jobs/ledger.h"
 
@@ -124,8 +123,8 @@ Result<void> Ledger::CompleteIfDone(BatchRow& row) {
     CAIRN_RETURN_IF_ERROR(Add(callback));
     batch.callback_job = callback.id;
   }
-  SetDue(transaction_, now_ns() + static_cast<uint64_t>(kDefaultRetentionMs) * kNsPerMs,
-         DueKind::kBatch, {}, batch.id);
+  due_.Set(now_ns() + static_cast<uint64_t>(kDefaultRetentionMs) * kNsPerMs, DueKind::kBatch, {},
+           batch.id);
   Tell(EventType::kBatchCompleted, batch.options.callback_queue, fmt::format("{{{}}}", totals));
   return {};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "jobs/due.h"
 #include "jobs/operations.h"
 #include "jobs/queue_state.h"
 
@@ -36,7 +37,8 @@ enum class Remains : uint8_t { kJob, kNothing };
 // batches are read once and written by Save. Lives inside one transaction.
 class Ledger {
  public:
-  explicit Ledger(Context& context) : context_(context), transaction_(context.transaction) {}
+  explicit Ledger(Context& context)
+      : context_(context), transaction_(context.transaction), due_(context.transaction) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
@@ -165,6 +167,7 @@ class Ledger {
 
   Context& context_;
   store::Transaction& transaction_;
+  DueRows due_;
   std::map<std::string, Queue, std::less<>> queues_;
   std::map<Bytes, GateRow, std::less<>> gates_;
   std::map<std::string, BatchRow, std::less<>> batches_;
