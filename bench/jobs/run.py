@@ -6,8 +6,9 @@ Three kinds of work, with payload and result {} and batches of 64:
   lifecycle  a job is fetched and acknowledged, from a full queue
   combined   a job is enqueued, fetched and acknowledged, all at once
 Redis keeps its log as Cairn does (appendfsync always for sync, everysec for interval), PostgreSQL commits
-synchronously for sync and not for interval. After each run every job has to be finished. bench_jobs
-(job_load.cc) is Cairn's client over RESP and HTTP, peers.mjs is that of the others.
+synchronously for sync and not for interval. Completed jobs are kept by pg-boss and removed by the other two;
+Cairn does either, and each ratio is to the run that does the same. After each run every job has to be
+finished. bench_jobs (job_load.cc) is Cairn's client over RESP and HTTP, peers.mjs is that of the others.
 
 Then single jobs over HTTP, the time from an enqueue to a waiting worker, the rates as jobs pile up, and the
 time until the search view has seen everything.
@@ -36,6 +37,9 @@ from servers import PAIRS, ROOT, free_port, start_cairn, start_redis  # noqa: E4
 LOAD = os.environ.get("BENCH_JOBS", os.path.join(ROOT, "build", "bench", "bench_jobs"))
 PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers.mjs")
 NPM = os.path.join(ROOT, "build-npm-bench")
+# What becomes of completed jobs: pg-boss keeps them, BullMQ (removeOnComplete) and graphile-worker remove them.
+# Cairn is run both ways, and each peer stands beside the run that does as it does.
+KEPT, REMOVED = "kept", "removed"
 BATCH = 64
 CONCURRENCY = 10
 WANTED = {("sync", "enqueue"): 120_000, ("sync", "lifecycle"): 40_000,
@@ -92,17 +96,24 @@ class Cairn:
         self.server.stop()
 
 
-def run_cairn(directory, durability, jobs):
+def run_cairn(directory, durability, jobs, completed):
     cairn = Cairn(directory, durability)
     try:
+        if completed == REMOVED:
+            for queue in ("warm", "separate", "combined", "wake"):
+                cairn.server.command("QUEUE.CONFIG", queue, '{"retention_ms":0}')
+        left = jobs if completed == KEPT else 0
         common = {"concurrency": CONCURRENCY, "batch": BATCH}
         cairn.load("enqueue", BATCH, queue="warm", **common)
         results = {"enqueue": cairn.load("enqueue", jobs, queue="separate", **common)}
         cairn.check("separate", pending=jobs)
         results["lifecycle"] = cairn.load("lifecycle", jobs, queue="separate", **common)
-        cairn.check("separate", pending=0, active=0, completed=jobs)
+        cairn.check("separate", pending=0, active=0, completed=left)
         results["combined"] = cairn.load("combined", jobs, queue="combined", **common)
-        cairn.check("combined", pending=0, active=0, completed=jobs)
+        cairn.check("combined", pending=0, active=0, completed=left)
+        started = time.monotonic()
+        wait_for_view(cairn)
+        results["view_seconds"] = time.monotonic() - started
         results["wake"] = cairn.load("wake", 200, queue="wake")
         return results
     finally:
@@ -140,24 +151,32 @@ def run_on_postgres(name, directory, durability, jobs):
 
 
 def peers(arguments, directory):
-    runs = [("BullMQ on Redis", lambda *a: run_bullmq(*a)),
-            ("pg-boss", lambda *a: run_on_postgres("pgboss", *a)),
-            ("graphile-worker", lambda *a: run_on_postgres("graphile", *a))]
+    runs = [("BullMQ on Redis", REMOVED, lambda *a: run_bullmq(*a)),
+            ("pg-boss", KEPT, lambda *a: run_on_postgres("pgboss", *a)),
+            ("graphile-worker", REMOVED, lambda *a: run_on_postgres("graphile", *a))]
     for durability in PAIRS:
         print(f"\n{durability}: jobs per second, batches of {BATCH}, {CONCURRENCY} connections or workers; "
               f"Cairn {arguments.jobs:,} jobs, peers {arguments.peer_jobs:,}", flush=True)
         print(f"{'':18} {'enqueue':>10} {'ratio':>7} {'lifecycle':>10} {'ratio':>7} {'combined':>10} {'ratio':>7} "
               f"{'idle wake p50':>14} {'p99 ms':>8}", flush=True)
-        cairn = run_cairn(os.path.join(directory, f"cairn-{durability}"), durability, arguments.jobs)
-        print_row("Cairn", cairn)
-        for name, run in runs:
+        cairn = {}
+        for completed in (KEPT, REMOVED):
+            cairn[completed] = run_cairn(os.path.join(directory, f"cairn-{durability}-{completed}"), durability,
+                                         arguments.jobs, completed)
+            print_row(f"Cairn, {completed}", cairn[completed])
+        for name, completed, run in runs:
             print_row(name, run(os.path.join(directory, f"{name.split()[0]}-{durability}"), durability,
-                                arguments.peer_jobs), cairn)
+                                arguments.peer_jobs), cairn[completed])
         for work in ("enqueue", "lifecycle"):
-            rate, wanted = cairn[work]["per_second"], WANTED[(durability, work)]
+            rate, wanted = cairn[KEPT][work]["per_second"], WANTED[(durability, work)]
+            times = " and ".join(f"{cairn[completed][work]['processor_us']:.1f}" for completed in (KEPT, REMOVED))
             print(f"  {work}: wanted {wanted:,}/s, {verdict(rate >= wanted)}; "
-                  f"{cairn[work]['processor_us']:.1f} µs of the server's processor time a job", flush=True)
-    print(f"\nratio: Cairn's rate by the peer's; {WANTED_RATIO} or more is wanted")
+                  f"{times} µs of the server's processor time a job", flush=True)
+        for completed in (KEPT, REMOVED):
+            print(f"  completed jobs {completed}: the search view had seen everything "
+                  f"{cairn[completed]['view_seconds']:.1f} s after the last of them", flush=True)
+    print(f"\nratio: Cairn's rate, completed jobs kept or removed as by the peer, by the peer's; "
+          f"{WANTED_RATIO} or more is wanted")
 
 
 def verdict(reached):

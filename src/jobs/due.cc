@@ -197,19 +197,30 @@ bool MayReachFurther(const Job& job) {
 
 }  // namespace
 
+void DueRows::Set(uint64_t due_ns, DueKind kind, std::string_view queue, std::string_view job,
+                  BytesView value) {
+  const Bytes key = DueKey(due_ns, static_cast<uint8_t>(kind), queue, job);
+  transaction_.Put(InJobs(key), value);
+  const Timestamp look = LookAt(due_ns, transaction_.now());
+  // A row of a time that has passed stands before the span: the look begins with it.
+  if (due_ns < StartOfSpan(look)) return transaction_.SetTimer(look, kTimerDue, key, {});
+  if (looked_at_ == look) return;
+  transaction_.SetTimer(look, kTimerDue, {}, {});
+  looked_at_ = look;
+}
+
+void DueRows::Cancel(uint64_t due_ns, DueKind kind, std::string_view queue, std::string_view job) {
+  transaction_.Delete(InJobs(DueKey(due_ns, static_cast<uint8_t>(kind), queue, job)));
+}
+
 void SetDue(store::Transaction& transaction, uint64_t due_ns, DueKind kind, std::string_view queue,
             std::string_view job, BytesView value) {
-  const Bytes key = DueKey(due_ns, static_cast<uint8_t>(kind), queue, job);
-  transaction.Put(InJobs(key), value);
-  const Timestamp look = LookAt(due_ns, transaction.now());
-  // A row of a time that has passed stands before the span: the look begins with it.
-  const bool late = due_ns < StartOfSpan(look);
-  transaction.SetTimer(look, kTimerDue, late ? BytesView(key) : BytesView(), {});
+  DueRows(transaction).Set(due_ns, kind, queue, job, value);
 }
 
 void CancelDue(store::Transaction& transaction, uint64_t due_ns, DueKind kind,
                std::string_view queue, std::string_view job) {
-  transaction.Delete(InJobs(DueKey(due_ns, static_cast<uint8_t>(kind), queue, job)));
+  DueRows(transaction).Cancel(due_ns, kind, queue, job);
 }
 
 // Looks at the rows of a span. The owner is the row to begin with, if that is not its start.

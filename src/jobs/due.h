@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,21 @@ void SetDue(store::Transaction& transaction, uint64_t due_ns, DueKind kind, std:
             std::string_view job, BytesView value = {});
 void CancelDue(store::Transaction& transaction, uint64_t due_ns, DueKind kind,
                std::string_view queue, std::string_view job);
+
+// The same for the many rows of one transaction: those of one time share the timer that looks at
+// them, which is then set once.
+class DueRows {
+ public:
+  explicit DueRows(store::Transaction& transaction) : transaction_(transaction) {}
+
+  void Set(uint64_t due_ns, DueKind kind, std::string_view queue, std::string_view job,
+           BytesView value = {});
+  void Cancel(uint64_t due_ns, DueKind kind, std::string_view queue, std::string_view job);
+
+ private:
+  store::Transaction& transaction_;
+  std::optional<Timestamp> looked_at_;  // the last timer set, for a span from its start
+};
 
 // Does what is due of a kind that others look after (schedules).
 class DueHandler {

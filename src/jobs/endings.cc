@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "jobs/chain.h"
-#include "jobs/due.h"
 #include "jobs/job_json.h"
 #include "jobs/ledger.h"
 
@@ -22,7 +21,7 @@ std::string Quoted(std::string_view text) {
 
 }  // namespace
 
-Result<void> Ledger::End(Job& job, State state, ChainThen then) {
+Result<Remains> Ledger::End(Job& job, State state, ChainThen then) {
   CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
   CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ConfigOf(*queue));
   job.state = state;
@@ -35,12 +34,18 @@ Result<void> Ledger::End(Job& job, State state, ChainThen then) {
   const int64_t kept_ms = completed ? config->retention_ms : config->failed_retention_ms;
   job.index_ns = now_ns() + static_cast<uint64_t>(kept_ms) * kNsPerMs;
   if (std::exchange(job.has_dependents, false)) ended_.push_back({job.id, state});
-  CAIRN_RETURN_IF_ERROR(Enter(job));
+  const Remains remains = completed && kept_ms == 0 ? Remains::kNothing : Remains::kJob;
+  if (remains == Remains::kJob) {
+    CAIRN_RETURN_IF_ERROR(Enter(job));
+  } else {
+    CAIRN_RETURN_IF_ERROR(ReleaseSlot(*queue, job));
+    CAIRN_RETURN_IF_ERROR(DeleteRows(job));
+  }
   CAIRN_RETURN_IF_ERROR(ReleaseUnique(job));
   CAIRN_RETURN_IF_ERROR(CountInBatch(job));
   CAIRN_RETURN_IF_ERROR(AdvanceChain(job, then));
   transaction_.Wake(JobTopic(job.id));
-  return {};
+  return remains;
 }
 
 Result<std::optional<UniqueLock>> Ledger::UniqueLockOf(std::string_view queue,
@@ -118,8 +123,8 @@ Result<void> Ledger::CompleteIfDone(BatchRow& row) {
     CAIRN_RETURN_IF_ERROR(Add(callback));
     batch.callback_job = callback.id;
   }
-  SetDue(transaction_, now_ns() + static_cast<uint64_t>(kDefaultRetentionMs) * kNsPerMs,
-         DueKind::kBatch, {}, batch.id);
+  due_.Set(now_ns() + static_cast<uint64_t>(kDefaultRetentionMs) * kNsPerMs, DueKind::kBatch, {},
+           batch.id);
   Tell(EventType::kBatchCompleted, batch.options.callback_queue, fmt::format("{{{}}}", totals));
   return {};
 }

@@ -17,13 +17,14 @@
 // The number in the key is the event's: what SSE calls its id. `job_id` is missing in events of a
 // queue, `data` where there is nothing to add. An event says that a job changed; what it is now
 // stands in its document, so a reader that applies each event by reading the document, and removes
-// the job on `deleted`, ends with the truth however late it is.
+// the job if there is none, ends with the truth however late it is. A queue that keeps no completed
+// jobs has no document to read afterwards: there the completion itself tells the result.
 namespace cairn::jobs {
 
 enum class EventType : uint8_t {
   kEnqueued,       // data: state
   kStarted,        // worker_id, attempt
-  kCompleted,      //
+  kCompleted,      // where completed jobs are not kept: removed, result
   kContinued,      // put back by its worker
   kFailed,         // an attempt: error, attempt, next_attempt_at_ns
   kRetrying,       //
@@ -78,6 +79,16 @@ Result<Event> DecodeEvent(BytesView key, BytesView value);
 
 // Events after `number`, oldest first, `limit` at most.
 Result<std::vector<Event>> ReadEvents(store::Reader& reader, uint64_t number, size_t limit);
+// The data of the completion of a job that is not kept.
+std::string RemovalData(std::string_view result);
+// When such a job ended, and with what.
+struct Removal {
+  uint64_t at_ns = 0;
+  std::string result;  // JSON; empty: none
+};
+// Looks among the newest events, no further back than `since_ns`.
+Result<std::optional<Removal>> FindRemoval(store::Reader& reader, std::string_view job,
+                                           uint64_t since_ns);
 // The newest number; 0 if there was never an event.
 Result<uint64_t> NewestEvent(store::Reader& reader);
 // Events up to this number have been removed: who has seen an older one last has missed some.

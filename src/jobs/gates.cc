@@ -8,7 +8,6 @@
 //                 steps aside, until a start has left the window.
 #include <algorithm>
 
-#include "jobs/due.h"
 #include "jobs/ledger.h"
 
 namespace cairn::jobs {
@@ -190,7 +189,7 @@ Result<bool> Ledger::TakeRate(Queue& queue, Job& job) {
   window.Record(now_ns());
   if (row->state.due_ns == 0) {
     row->state.due_ns = EndOf(row->state.oldest_ns, config->key_rate_window_ms);
-    SetDue(transaction_, row->state.due_ns, DueKind::kKeyRate, queue.name, job.rate_key);
+    due_.Set(row->state.due_ns, DueKind::kKeyRate, queue.name, job.rate_key);
   }
   return true;
 }
@@ -223,7 +222,7 @@ Result<void> Ledger::OpenRateGate(Queue& queue, std::string_view key) {
   if (limited && (row->state.used > 0 || row->state.parked > 0)) {
     const uint64_t from = row->state.used > 0 ? row->state.oldest_ns : now_ns();
     row->state.due_ns = EndOf(from, config->key_rate_window_ms);
-    SetDue(transaction_, row->state.due_ns, DueKind::kKeyRate, queue.name, key);
+    due_.Set(row->state.due_ns, DueKind::kKeyRate, queue.name, key);
   }
   return {};
 }
@@ -248,7 +247,7 @@ Result<void> Ledger::CountStarts(Queue& queue, int64_t starts) {
   queue.changed = true;
   if (queue.state.throttle_due_ns != 0) return {};
   queue.state.throttle_due_ns = EndOf(queue.state.window_oldest_ns, config->rate_window_ms);
-  SetDue(transaction_, queue.state.throttle_due_ns, DueKind::kThrottle, queue.name, {});
+  due_.Set(queue.state.throttle_due_ns, DueKind::kThrottle, queue.name, {});
   return {};
 }
 
@@ -268,7 +267,7 @@ Result<void> Ledger::OpenGates(Queue& queue) {
     if (gate == Gate::kConcurrency) CAIRN_RETURN_IF_ERROR(Admit(queue, *row));
     if (gate != Gate::kRate) continue;
     if (row->state.due_ns != 0) {
-      CancelDue(transaction_, row->state.due_ns, DueKind::kKeyRate, queue.name, key);
+      due_.Cancel(row->state.due_ns, DueKind::kKeyRate, queue.name, key);
     }
     CAIRN_RETURN_IF_ERROR(OpenRateGate(queue, key));
   }

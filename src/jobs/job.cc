@@ -303,10 +303,11 @@ Bytes EncodeJob(const Job& job) {
   return out;
 }
 
-// The results below are made first and filled where they are: a job has many strings to move.
+// Made first, filled where it is, and the only thing returned, so that it is not moved: a job has
+// many strings.
 Result<Job> DecodeJob(std::string_view id, BytesView document) {
   Result<Job> job{Job()};
-  if (!Fill(*job, id, document)) return NoJob(id);
+  if (!Fill(*job, id, document)) job = NoJob(id);
   return job;
 }
 

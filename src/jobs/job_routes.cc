@@ -4,6 +4,7 @@
 
 #include <boost/json/value.hpp>
 #include <chrono>
+#include <memory>
 
 #include "jobs/job_json.h"
 #include "jobs/refusal.h"
@@ -31,19 +32,35 @@ Result<std::string> JobText(store::Reader& reader, const Job& job) {
   return text;
 }
 
+using SharedJob = std::shared_ptr<const Job>;
+
 struct Seen {
+  SharedJob job;
   std::string text;
-  bool finished = false;
 };
 
-awaitable<Result<Seen>> See(SharedParts parts, std::string id) {
+// The job; one that its queue does not keep after its end, as it was seen `before`, with that end.
+Result<SharedJob> JobOrItsEnd(store::Reader& reader, std::string_view id, const SharedJob& before) {
+  Result<Job> found = Get(reader, id);
+  if (found.ok()) return std::make_shared<const Job>(std::move(*found));
+  if (before == nullptr) return found.error();
+  CAIRN_ASSIGN_OR_RETURN(const auto removal, FindRemoval(reader, id, before->created_ns));
+  if (!removal) return found.error();
+  Job job = *before;
+  job.state = State::kCompleted;
+  job.completed_ns = removal->at_ns;
+  job.result = removal->result;
+  return std::make_shared<const Job>(std::move(job));
+}
+
+// `before` is what was seen of it the last time; nullptr: nothing.
+awaitable<Result<Seen>> See(SharedParts parts, std::string id, SharedJob before) {
   Held held;
   AddJobScopes(id, held);
   Seen seen;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const Job job, Get(transaction, id));
-    CAIRN_ASSIGN_OR_RETURN(seen.text, JobText(transaction, job));
-    seen.finished = IsFinished(job.state);
+    CAIRN_ASSIGN_OR_RETURN(seen.job, JobOrItsEnd(transaction, id, before));
+    CAIRN_ASSIGN_OR_RETURN(seen.text, JobText(transaction, *seen.job));
     return {};
   };
   const Result<void> done = co_await Look(*parts, held, body);
@@ -52,7 +69,7 @@ awaitable<Result<Seen>> See(SharedParts parts, std::string id) {
 }
 
 awaitable<Result<HttpReply>> GetJob(SharedParts parts, const RouteCall& call) {
-  Result<Seen> seen = co_await See(std::move(parts), call.PathValue("id"));
+  Result<Seen> seen = co_await See(std::move(parts), call.PathValue("id"), nullptr);
   if (!seen.ok()) co_return HttpReply(ErrorReply(seen.error()));
   co_return HttpReply(Json(200, std::move(seen->text)));
 }
@@ -88,12 +105,14 @@ awaitable<Result<HttpReply>> PostBulkGet(SharedParts parts, const RouteCall& cal
 awaitable<HttpResponse> AwaitEnd(SharedParts parts, std::string id,
                                  std::chrono::steady_clock::time_point deadline) {
   doors::RouteStore::Signal signal(parts->store, JobTopic(id));
+  SharedJob before;
   while (true) {
-    Result<Seen> seen = co_await See(parts, id);
+    Result<Seen> seen = co_await See(parts, id, before);
     if (!seen.ok()) co_return ErrorReply(seen.error());
-    if (seen->finished) co_return Json(200, std::move(seen->text));
+    if (IsFinished(seen->job->state)) co_return Json(200, std::move(seen->text));
     const bool woken = co_await signal.Wait(deadline);
     if (!woken) co_return Json(202, std::move(seen->text));
+    before = std::move(seen->job);
   }
 }
 

@@ -102,6 +102,30 @@ TEST_F(JobRoutesTest, AnEndIsWaitedFor) {
             "400 VALIDATION_ERROR");
 }
 
+TEST_F(JobRoutesTest, WhoWaitsGetsTheResultOfAJobThatIsNotKept) {
+  server_.Ask("PATCH", "/api/v1/queues/q/config", R"({"retention_ms":0})");
+  net::HttpResponse answer{.status = 0};
+  std::string id;
+  // One that asks too late finds nothing to wait for; then once more.
+  for (int tries = 0; tries < 100 && answer.status != 200; ++tries) {
+    id = server_.Enqueue("q");
+    const json::value job = server_.Fetch("q");
+    std::thread waiting([&] {
+      net::HttpClient client = server_.NewClient();
+      answer = *client.Get("/api/v1/jobs/" + id + "/wait?timeout=60");
+    });
+    for (int i = 0; i <= tries; ++i) server_.GetOk("/jobs/" + id);
+    server_.PostOk("/ack/" + id, fmt::format(R"({{"lease_token":"{}","result":"done"}})",
+                                             Text(job, "lease_token")));
+    waiting.join();
+  }
+  const json::value ended = json::parse(answer.body);
+  EXPECT_EQ(Text(ended, "id"), id);
+  EXPECT_EQ(Text(ended, "state"), "completed");
+  EXPECT_EQ(Text(ended, "result"), "done");
+  EXPECT_EQ(server_.Refusal(server_.Get("/jobs/" + id + "/wait")), "404 NOT_FOUND");
+}
+
 TEST_F(JobRoutesTest, AQueueIsPausedLimitedAndConfigured) {
   server_.Enqueue("q");
   server_.Enqueue("q");

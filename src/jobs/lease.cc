@@ -17,18 +17,16 @@ bool IsTheirs(const Job& job, const LeaseRef& lease) {
          (!lease.attempt || *lease.attempt == job.attempt);
 }
 
-// The job, if it is active and leased to the one who asks.
-Result<Job> LoadLeased(Ledger& ledger, const LeaseRef& lease, Reason otherwise) {
-  Result<Job> job = ledger.Load(lease.id);
-  if (!job.ok()) return job;
-  if (job->state != State::kActive && !lease.token) {
-    return Refuse(otherwise, fmt::format("{} is {}, not active", job->id, StateName(job->state)));
+// Refuses a job that is not active or not leased to the one who asks.
+Result<void> CheckLeased(const Job& job, const LeaseRef& lease, Reason otherwise) {
+  if (job.state != State::kActive && !lease.token) {
+    return Refuse(otherwise, fmt::format("{} is {}, not active", job.id, StateName(job.state)));
   }
-  if (job->state != State::kActive || !IsTheirs(*job, lease)) {
-    return Refuse(Reason::kLeaseLost, fmt::format("the lease of {} has passed on; it is {}",
-                                                  job->id, StateName(job->state)));
+  if (job.state != State::kActive || !IsTheirs(job, lease)) {
+    return Refuse(Reason::kLeaseLost, fmt::format("the lease of {} has passed on; it is {}", job.id,
+                                                  StateName(job.state)));
   }
-  return job;
+  return {};
 }
 
 Result<void> CheckDocument(std::string_view what, std::string_view json) {
@@ -44,16 +42,18 @@ Result<void> AckOne(Ledger& ledger, const AckRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckDocument("result", request.result));
   CAIRN_RETURN_IF_ERROR(CheckDocument("checkpoint", request.checkpoint));
   // Not moved out of the result: a job has many strings.
-  Result<Job> loaded = LoadLeased(ledger, request.lease, Reason::kAck);
+  Result<Job> loaded = ledger.Load(request.lease.id);
   if (!loaded.ok()) return loaded.error();
   Job& job = *loaded;
+  CAIRN_RETURN_IF_ERROR(CheckLeased(job, request.lease, Reason::kAck));
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   if (!request.result.empty()) job.result = request.result;
   if (!request.checkpoint.empty()) job.checkpoint = request.checkpoint;
   job.reason = request.exit_reason.substr(0, kMaxReasonBytes);
-  CAIRN_RETURN_IF_ERROR(ledger.End(job, State::kCompleted,
-                                   request.exit_chain ? ChainThen::kExits : ChainThen::kGoesOn));
-  ledger.Tell(EventType::kCompleted, job);
+  const ChainThen then = request.exit_chain ? ChainThen::kExits : ChainThen::kGoesOn;
+  CAIRN_ASSIGN_OR_RETURN(const Remains remains, ledger.End(job, State::kCompleted, then));
+  ledger.Tell(EventType::kCompleted, job,
+              remains == Remains::kJob ? std::string() : RemovalData(job.result));
   return {};
 }
 
@@ -146,7 +146,8 @@ Result<FailResult> Fail(Context& context, const FailRequest& request) {
     return Refuse(Reason::kValidation, "the delay is out of its bounds");
   }
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, LoadLeased(ledger, request.lease, Reason::kFail));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(request.lease.id));
+  CAIRN_RETURN_IF_ERROR(CheckLeased(job, request.lease, Reason::kFail));
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   CAIRN_ASSIGN_OR_RETURN(const FailResult result, FailAttempt(ledger, job,
                                                               {.error = request.error,
@@ -185,7 +186,8 @@ Result<uint64_t> Snooze(Context& context, const LeaseRef& lease, int64_t delay_m
     return Refuse(Reason::kValidation, "the delay is out of its bounds");
   }
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, LoadLeased(ledger, lease, Reason::kSnooze));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(lease.id));
+  CAIRN_RETURN_IF_ERROR(CheckLeased(job, lease, Reason::kSnooze));
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   const uint64_t until_ns = ledger.now_ns() + static_cast<uint64_t>(delay_ms) * kNsPerMs;
   --job.attempt;

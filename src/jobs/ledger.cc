@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "jobs/chain.h"
-#include "jobs/due.h"
 #include "jobs/job_json.h"
 #include "jobs/refusal.h"
 
@@ -64,25 +63,25 @@ Result<Job> Ledger::Load(std::string_view id) {
 
 void Ledger::SetDueRows(const Job& job) {
   if (job.state == State::kActive) {
-    SetDue(transaction_, job.lease_expires_ns, DueKind::kLease, job.queue, job.id);
+    due_.Set(job.lease_expires_ns, DueKind::kLease, job.queue, job.id);
   }
   if (job.state == State::kScheduled || job.state == State::kRetrying) {
-    SetDue(transaction_, job.index_ns, DueKind::kPromote, job.queue, job.id);
+    due_.Set(job.index_ns, DueKind::kPromote, job.queue, job.id);
   }
   if (job.expire_ns != 0 && MayExpire(job.state)) {
-    SetDue(transaction_, job.expire_ns, DueKind::kExpire, job.queue, job.id);
+    due_.Set(job.expire_ns, DueKind::kExpire, job.queue, job.id);
   }
 }
 
 void Ledger::CancelDueRows(const Job& job) {
   if (job.state == State::kActive) {
-    CancelDue(transaction_, job.lease_expires_ns, DueKind::kLease, job.queue, job.id);
+    due_.Cancel(job.lease_expires_ns, DueKind::kLease, job.queue, job.id);
   }
   if (job.state == State::kScheduled || job.state == State::kRetrying) {
-    CancelDue(transaction_, job.index_ns, DueKind::kPromote, job.queue, job.id);
+    due_.Cancel(job.index_ns, DueKind::kPromote, job.queue, job.id);
   }
   if (job.expire_ns != 0 && MayExpire(job.state)) {
-    CancelDue(transaction_, job.expire_ns, DueKind::kExpire, job.queue, job.id);
+    due_.Cancel(job.expire_ns, DueKind::kExpire, job.queue, job.id);
   }
 }
 
@@ -147,12 +146,19 @@ void Ledger::Relet(Job& job, uint64_t expires_ns) {
 void Ledger::NoteRetention(Queue& queue, uint64_t remove_ns) {
   uint64_t& due_ns = queue.state.retention_due_ns;
   if (due_ns != 0 && due_ns <= remove_ns) return;
-  if (due_ns != 0) CancelDue(transaction_, due_ns, DueKind::kRetention, queue.name, {});
+  if (due_ns != 0) due_.Cancel(due_ns, DueKind::kRetention, queue.name, {});
   due_ns = remove_ns;
-  SetDue(transaction_, due_ns, DueKind::kRetention, queue.name, {});
+  due_.Set(due_ns, DueKind::kRetention, queue.name, {});
 }
 
 Result<void> Ledger::Erase(const Job& job) {
+  CAIRN_RETURN_IF_ERROR(DeleteRows(job));
+  Tell(EventType::kDeleted, job);
+  transaction_.Wake(JobTopic(job.id));
+  return {};
+}
+
+Result<void> Ledger::DeleteRows(const Job& job) {
   transaction_.Delete(InJobs(JobKey(job.id)));
   if (job.has_errors) {
     std::vector<Bytes> rows;
@@ -169,8 +175,6 @@ Result<void> Ledger::Erase(const Job& job) {
     CAIRN_ASSIGN_OR_RETURN(const auto owner, transaction_.Get(InJobs(key)));
     if (owner && *owner == job.id) transaction_.Delete(InJobs(key));
   }
-  Tell(EventType::kDeleted, job);
-  transaction_.Wake(JobTopic(job.id));
   return {};
 }
 

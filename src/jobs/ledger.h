@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "jobs/due.h"
 #include "jobs/operations.h"
 #include "jobs/queue_state.h"
 
@@ -17,6 +18,9 @@ struct ChainStep;
 
 // What a chain does after a step that completed.
 enum class ChainThen : uint8_t { kGoesOn, kExits };
+
+// What there is of a job after its end.
+enum class Remains : uint8_t { kJob, kNothing };
 
 // What one operation does to the books: the only place that moves jobs between indexes, so that
 // document, index, due rows, counts and gates always agree.
@@ -33,7 +37,8 @@ enum class ChainThen : uint8_t { kGoesOn, kExits };
 // batches are read once and written by Save. Lives inside one transaction.
 class Ledger {
  public:
-  explicit Ledger(Context& context) : context_(context), transaction_(context.transaction) {}
+  explicit Ledger(Context& context)
+      : context_(context), transaction_(context.transaction), due_(context.transaction) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
@@ -74,8 +79,8 @@ class Ledger {
   void Relet(Job& job, uint64_t expires_ns);
 
   // Takes a job that stands nowhere to an end, with all that follows from it: lock, batch, chain,
-  // dependants.
-  Result<void> End(Job& job, State state, ChainThen then = ChainThen::kGoesOn);
+  // dependants. A completed one is gone then if its queue keeps none (retention_ms 0).
+  Result<Remains> End(Job& job, State state, ChainThen then = ChainThen::kGoesOn);
   // The same for one that must not go on because of a dependency: dead or held, as its policy says.
   Result<void> DependencyFailed(Job& job, std::string_view dependency, State state);
   // Removes a job that stands nowhere, with all that is stored under its name.
@@ -150,6 +155,9 @@ class Ledger {
   void CancelDueRows(const Job& job);
   void NoteRetention(Queue& queue, uint64_t remove_ns);
 
+  // The rows under its name, but for the one it stands under.
+  Result<void> DeleteRows(const Job& job);
+
   Result<void> CountInBatch(const Job& job);
   Result<void> AdvanceChain(const Job& job, ChainThen then);
   Result<void> AddChainJob(const Job& job, const ChainStep& step, int64_t number,
@@ -159,6 +167,7 @@ class Ledger {
 
   Context& context_;
   store::Transaction& transaction_;
+  DueRows due_;
   std::map<std::string, Queue, std::less<>> queues_;
   std::map<Bytes, GateRow, std::less<>> gates_;
   std::map<std::string, BatchRow, std::less<>> batches_;

@@ -32,6 +32,46 @@ TEST_F(LifeCycleTest, AJobIsEnqueuedFetchedAndAcknowledged) {
   EXPECT_EQ(server_.Count("mail", "active"), 0);
 }
 
+TEST_F(LifeCycleTest, WhereNoneAreKeptACompletedJobIsGoneWithAllThatFollows) {
+  server_.Run({"QUEUE.CONFIG", "q", R"({"retention_ms":0})"});
+  const std::string batch = server_.Value({"JOB.BATCHOPEN", "done"}).text;
+  const std::string chain =
+      R"({"steps":[{"queue":"q","payload":{}},{"queue":"next","payload":{}}]})";
+  const std::string id =
+      server_.Enqueue("q", "{}",
+                      {"UNIQUE", "u", "IDEMPOTENCY", "i", "CONCURRENCY", "k", "RETRIES", "1",
+                       "BACKOFF", "none", "BATCH", batch, "CHAIN", chain});
+  const std::string rival = server_.Enqueue("q", "{}", {"CONCURRENCY", "k"});
+  const std::string waiting = server_.Enqueue("other", "{}", {"DEPENDS", "1", id});
+  server_.Run({"JOB.BATCHSEAL", batch});
+  server_.Fail(server_.Fetch("q").at(0));  // so that there is an error to be removed
+  const auto job = server_.Fetch("q").at(0);
+  ASSERT_EQ(job.id, id);
+  ASSERT_TRUE(server_.Fetch("q").empty());
+  EXPECT_EQ(server_.Ack(job, R"({"n":1})"), "OK");
+
+  EXPECT_TRUE(server_.Job(id).is_null());
+  EXPECT_TRUE(server_.Ack(job).starts_with("(error) NOT_FOUND"));
+  EXPECT_EQ(server_.Count("q", "completed"), 0);
+  EXPECT_EQ(server_.Count("q", "active"), 0);
+  EXPECT_EQ(server_.Fetch("q").at(0).id, rival);
+  EXPECT_EQ(server_.Fetch("other").at(0).id, waiting);
+  EXPECT_EQ(server_.Fetch("next").at(0).payload,
+            R"({"previous_job_id":")" + id + R"(","previous_result":{"n":1}})");
+  EXPECT_EQ(server_.Fetch("done").size(), 1U);
+  EXPECT_NE(server_.Enqueue("q", "{}", {"UNIQUE", "u", "IDEMPOTENCY", "i"}), id);
+}
+
+TEST_F(LifeCycleTest, WhereNoCompletedJobsAreKeptOthersAre) {
+  server_.Run({"QUEUE.CONFIG", "q", R"({"retention_ms":0})"});
+  const std::string dead = server_.Enqueue("q", "{}", {"RETRIES", "0"});
+  server_.Fail(server_.Fetch("q").at(0));
+  EXPECT_EQ(server_.State(dead), "dead");
+  const std::string cancelled = server_.Enqueue("q");
+  server_.Run({"JOB.CANCEL", cancelled});
+  EXPECT_EQ(server_.State(cancelled), "cancelled");
+}
+
 TEST_F(LifeCycleTest, PayloadsComeBackByteForByte) {
   for (const std::string_view payload : {"12345678901234567890123", "\"text\"", "[1.0, 2.50 ,3e5]",
                                          "null", "{ \"b\":1, \"a\":2 }"}) {

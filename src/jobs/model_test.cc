@@ -22,7 +22,8 @@ using testing::JobServer;
 constexpr int kSteps = 250;
 constexpr int64_t kLeaseMs = 1'000;
 constexpr int64_t kRetryMs = 500;
-constexpr int64_t kTickMs = 50;  // all times are multiples of it
+constexpr int64_t kTickMs = 50;      // all times are multiples of it
+const std::string kKeepsNone = "c";  // a queue whose completed jobs are gone
 
 struct ModelJob {
   std::string queue;
@@ -45,7 +46,9 @@ bool Ended(const std::string& state) {
 
 class Model {
  public:
-  explicit Model(uint64_t seed) : random_(seed) {}
+  explicit Model(uint64_t seed) : random_(seed) {
+    server_.Run({"QUEUE.CONFIG", kKeepsNone, R"({"retention_ms":0})"});
+  }
 
   void Step() {
     switch (random_.Below(16)) {
@@ -217,6 +220,7 @@ class Model {
       if (std::erase(job.waits_for, id) == 0 || state == "completed") continue;
       End(other, "dead");
     }
+    if (state == "completed" && jobs_[id].queue == kKeepsNone) jobs_.erase(id);
   }
 
   // The same token twice now and then: the second is refused.

@@ -21,6 +21,8 @@ namespace {
 // Events of one SQLite transaction: enough that its price does not matter, few enough that it is
 // over in some ten milliseconds.
 constexpr size_t kEventsPerStep = 2'000;
+// Jobs remembered as written ahead: some 20 MB.
+constexpr size_t kMostAhead = 200'000;
 constexpr size_t kJobsPerPage = 2'000;
 
 constexpr std::string_view kStoreIdKey = "view/store_id";
@@ -33,13 +35,7 @@ std::string BootId() {
   return id;
 }
 
-// What a job's events mean for its rows.
-struct Touched {
-  bool whole = false;   // more than a run's columns may have changed
-  bool errors = false;  // its errors may have
-};
-
-void Touch(jobs::EventType type, Touched& touched) {
+void Touch(jobs::EventType type, Feed::Change& touched) {
   using enum jobs::EventType;
   switch (type) {
     case kStarted:
@@ -131,37 +127,56 @@ Result<Feed::Step> Feed::Advance() {
   if (position_ < removed) return Step{.position = position_, .lost = true};
   CAIRN_ASSIGN_OR_RETURN(const std::vector<jobs::Event> events,
                          jobs::ReadEvents(*snapshot, position_, kEventsPerStep));
-  if (!events.empty()) {
-    const uint64_t last = events.back().number;
-    CAIRN_RETURN_IF_ERROR(InTransaction(*database_, [&]() -> Result<void> {
-      CAIRN_RETURN_IF_ERROR(Apply(*snapshot, events));
-      return rows_.PutPosition(last);
-    }));
-    position_ = last;
-  } else {
+  if (events.empty()) {
     // A store that has been put back to an earlier state: the view is of a future that is gone.
     CAIRN_ASSIGN_OR_RETURN(const uint64_t newest, jobs::NewestEvent(*snapshot));
-    if (position_ > std::max(newest, removed)) return Step{.position = position_, .lost = true};
+    const bool lost = position_ > std::max(newest, removed);
+    return Step{.position = position_, .newest = position_, .caught_up = !lost, .lost = lost};
   }
-  Step step{.position = position_, .newest = position_};
+  const uint64_t last = events.back().number;
+  Step step{.position = last, .newest = last};
   if (events.size() == kEventsPerStep) {
     CAIRN_ASSIGN_OR_RETURN(step.newest, jobs::NewestEvent(*snapshot));
   }
-  step.caught_up = step.newest == position_;
+  step.caught_up = step.newest == last;
+  if (position_ >= horizon_) {
+    ahead_.clear();
+    horizon_ = step.newest;
+  }
+  Touched touched = JobsIn(events);
+  CAIRN_RETURN_IF_ERROR(InTransaction(*database_, [&]() -> Result<void> {
+    CAIRN_RETURN_IF_ERROR(ApplyJobs(*snapshot, touched));
+    CAIRN_RETURN_IF_ERROR(ApplyQueues(*snapshot, events));
+    return rows_.PutPosition(last);
+  }));
+  position_ = last;
+  RememberAhead(touched);
   return step;
 }
 
-Result<void> Feed::Apply(store::Reader& reader, const std::vector<jobs::Event>& events) {
-  std::map<std::string_view, Touched> touched;
-  std::set<std::string> queues;
+Feed::Touched Feed::JobsIn(const std::vector<jobs::Event>& events) const {
+  Touched touched;
   for (const jobs::Event& event : events) {
-    if (!event.job.empty()) {
-      Touch(event.type, touched[event.job]);
-      if (!queues_.contains(event.queue)) queues.insert(event.queue);
-    } else if (!event.queue.empty()) {
-      queues.insert(event.queue);
-    }
+    if (event.job.empty()) continue;
+    if (event.number <= horizon_ && ahead_.contains(event.job)) continue;
+    Touch(event.type, touched[event.job]);
   }
+  // Who is written ahead of their events is written with all that these may have changed.
+  if (horizon_ > events.back().number) {
+    for (auto& [id, how] : touched) how = {.whole = true, .errors = true};
+  }
+  return touched;
+}
+
+void Feed::RememberAhead(const Touched& touched) {
+  if (position_ >= horizon_) return;
+  for (const auto& entry : touched) {
+    if (ahead_.size() == kMostAhead) return;
+    ahead_.emplace(entry.first);
+  }
+}
+
+Result<void> Feed::ApplyJobs(store::Reader& reader, const Touched& touched) {
   std::vector<Bytes> keys;
   keys.reserve(touched.size());
   for (const auto& entry : touched) keys.push_back(jobs::JobKey(entry.first));
@@ -182,6 +197,16 @@ Result<void> Feed::Apply(store::Reader& reader, const std::vector<jobs::Event>& 
       CAIRN_ASSIGN_OR_RETURN(const auto errors, jobs::GetErrors(reader, job));
       CAIRN_RETURN_IF_ERROR(rows_.PutErrors(id, errors));
     }
+  }
+  return {};
+}
+
+Result<void> Feed::ApplyQueues(store::Reader& reader, const std::vector<jobs::Event>& events) {
+  std::set<std::string> queues;
+  for (const jobs::Event& event : events) {
+    // A job's event is news of its queue if it is the first.
+    const bool known = !event.job.empty() && queues_.contains(event.queue);
+    if (!event.queue.empty() && !known) queues.insert(event.queue);
   }
   for (const std::string& queue : queues) CAIRN_RETURN_IF_ERROR(ApplyQueue(reader, queue));
   return {};

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,8 +24,11 @@ namespace cairn::view {
 //
 // An event only says that a job has changed. The feed reads the job as it is now and writes that,
 // so it does not matter how often or how late an event is applied, and a job with a hundred events
-// among those read together is written once. The position stands in the same SQLite transaction as
-// what it stands for: a crash leaves the file at some earlier position, never in between.
+// among those read together is written once. When the log is ahead of what is read together, a row
+// that is written is newer than its event, and the job's further events up to the end that the log
+// had then are passed over: so a job whose life is over before the view hears of it is written
+// once, however many steps its events are apart. The position stands in the same SQLite transaction
+// as what it stands for: a crash leaves the file at some earlier position, never in between.
 //
 // Used by one thread.
 class Feed {
@@ -49,11 +55,23 @@ class Feed {
 
   uint64_t position() const { return position_; }
 
+  // What a job's events mean for its rows.
+  struct Change {
+    bool whole = false;   // more than a run's columns may have changed
+    bool errors = false;  // its errors may have
+  };
+
  private:
+  using Touched = std::map<std::string_view, Change>;  // by job; the views are into the events
+
   Feed(store::Store& store, std::unique_ptr<Database> database, RowWriter rows)
       : store_(store), database_(std::move(database)), rows_(std::move(rows)) {}
 
-  Result<void> Apply(store::Reader& reader, const std::vector<jobs::Event>& events);
+  // The jobs that have to be written for `events`.
+  Touched JobsIn(const std::vector<jobs::Event>& events) const;
+  Result<void> ApplyJobs(store::Reader& reader, const Touched& touched);
+  Result<void> ApplyQueues(store::Reader& reader, const std::vector<jobs::Event>& events);
+  void RememberAhead(const Touched& touched);
   Result<void> ApplyQueue(store::Reader& reader, const std::string& queue);
   Result<bool> CopyPage(std::string& after, int64_t& copied);
   Result<void> CopyQueues();
@@ -63,6 +81,9 @@ class Feed {
   RowWriter rows_;
   uint64_t position_ = 0;
   std::set<std::string> queues_;  // that have a row
+  // Jobs whose rows are at least as new as event `horizon_`, which the position has not reached.
+  std::unordered_set<std::string> ahead_;
+  uint64_t horizon_ = 0;
 };
 
 // The name of the store whose view a file is: made once per store, random.

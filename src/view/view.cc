@@ -36,6 +36,22 @@ void RemoveFile(const std::string& file) {
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix, ignored);
 }
 
+// What a step takes, of time and in the queue for a processor.
+class StepWatch {
+ public:
+  Pace Elapsed() const {
+    Pace pace{.took = std::chrono::steady_clock::now() - start_};
+    const auto queued = QueuedForProcessor();
+    // Where nobody knows, others may want it.
+    pace.queued = queued_ && queued ? *queued - *queued_ : pace.took;
+    return pace;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::optional<std::chrono::nanoseconds> queued_ = QueuedForProcessor();
+};
+
 }  // namespace
 
 View::View(store::Store& store, std::string file, Random& random, Log log)
@@ -46,8 +62,8 @@ View::~View() { Stop(); }
 void View::Start() {
   wake_ = store_.OnWake(jobs::EventsTopic(), [this] {
     const std::lock_guard lock(mutex_);
-    woken_ = true;
-    thread_wakes_.notify_one();
+    // Once is enough: a thread that rests is not to be woken by every commit.
+    if (!std::exchange(woken_, true)) thread_wakes_.notify_one();
   });
   thread_ = std::thread([this] { ThreadMain(); });
 }
@@ -121,19 +137,19 @@ void View::ThreadMain() {
     {
       std::unique_lock lock(mutex_);
       if (!again) {
-        thread_wakes_.wait(lock, [&] {
-          return stopping_ || woken_ || asked_ > answered_ || rebuilds_asked_ > rebuilds_done_;
-        });
+        thread_wakes_.wait(lock, [&] { return stopping_ || woken_ || asked(); });
       }
       if (stopping_) break;
       woken_ = false;
     }
-    const Result<bool> worked = Work();
-    if (worked.ok()) {
-      again = *worked;
+    const StepWatch watch;
+    const Result<Feed::Step> step = Work();
+    if (step.ok()) {
+      again = !step->caught_up;
+      Rest(*step, watch.Elapsed());
       continue;
     }
-    Fail(worked.error());
+    Fail(step.error());
     std::unique_lock lock(mutex_);
     thread_wakes_.wait_for(lock, kRetryAfter, [&] { return stopping_; });
     again = true;
@@ -146,13 +162,21 @@ void View::ThreadMain() {
   if (lock_fd_ >= 0) close(lock_fd_);
 }
 
+void View::Rest(const Feed::Step& step, Pace pace) {
+  std::unique_lock lock(mutex_);
+  pace.asked = asked();
+  pace.busy = woken_;
+  pace.waiting = step.newest - step.position;
+  thread_wakes_.wait_for(lock, pace.Rest(), [&] { return stopping_ || asked(); });
+}
+
 void View::Fail(const Error& error) {
   log_.Warn("view", {{"error", error.message}});
   const std::lock_guard lock(mutex_);
   trouble_ = error;
 }
 
-Result<bool> View::Work() {
+Result<Feed::Step> View::Work() {
   uint64_t asked = 0;
   bool rebuild = false;
   {
@@ -175,14 +199,14 @@ Result<bool> View::Work() {
     log_.Info("view is built anew: the event log does not reach back to it");
     CAIRN_ASSIGN_OR_RETURN(const int64_t copied, BuildAnew());
     (void)copied;
-    return true;
+    return Feed::Step{};
   }
   const std::lock_guard lock(mutex_);
   trouble_.reset();
   open_ = true;
   position_ = step->position;
   Answer(asked, *step);
-  return !step->caught_up;
+  return step;
 }
 
 void View::Answer(uint64_t asked, const Feed::Step& step) {

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "store/store.h"
 #include "view/feed.h"
+#include "view/pace.h"
 #include "view/sqlite.h"
 
 namespace cairn::view {
@@ -24,9 +25,9 @@ namespace cairn::view {
 //
 // Operation: a thread of its own, of low priority, sleeps until a commit wakes the event log's
 // topic, applies what the log has (feed.h) and sleeps again; nothing that commits ever waits for
-// it. The file is a copy: if it is missing, damaged, of another store, or has fallen behind what
-// the log keeps, it is built anew beside the old one, which goes on answering until the new one
-// takes its place.
+// it. While others want the processors it takes its time (pace.h), until somebody asks. The file is
+// a copy: if it is missing, damaged, of another store, or has fallen behind what the log keeps, it
+// is built anew beside the old one, which goes on answering until the new one takes its place.
 //
 // Concurrency: safe to use from any thread. Readers have connections of their own and see the file
 // as of the start of their query; they wait for no writer.
@@ -78,8 +79,12 @@ class View {
 
  private:
   void ThreadMain();
-  // One look at the log; whether it is worth looking again at once.
-  Result<bool> Work();
+  // One look at the log.
+  Result<Feed::Step> Work();
+  // After a step, if there is no hurry; `pace` has what the step took.
+  void Rest(const Feed::Step& step, Pace pace);
+  // Whether somebody waits for the thread. Under mutex_.
+  bool asked() const { return asked_ > answered_ || rebuilds_asked_ > rebuilds_done_; }
   // Answers who may be, of those that had asked for `asked` numbers before the step. Under mutex_.
   void Answer(uint64_t asked, const Feed::Step& step);
   Result<void> OpenFeed();

@@ -66,6 +66,19 @@ class ViewTest : public store::testing::StoreTest {
     });
     documents_[job.id] = job;
   }
+  // The same for new jobs, all at once.
+  void WriteMany(int first, int count, const std::string& payload) {
+    Run(Scope("jobs"), [&](store::Transaction& txn) -> Result<void> {
+      for (int i = first; i < first + count; ++i) {
+        const Job job = NewJob(i, payload);
+        txn.Put(jobs::InJobs(jobs::JobKey(job.id)), jobs::EncodeJob(job));
+        jobs::AppendEvent(txn, {.type = EventType::kEnqueued, .job = job.id, .queue = job.queue});
+        documents_[job.id] = job;
+      }
+      txn.Wake(jobs::EventsTopic());
+      return {};
+    });
+  }
   void Remove(const std::string& id) {
     const std::string queue = documents_.at(id).queue;
     Run(Scope("jobs"), [&](store::Transaction& txn) -> Result<void> {
@@ -216,11 +229,12 @@ TEST_F(ViewTest, IsWokenByCommits) {
 // The log is kept ahead of the view, which so is never at its end. Who asked for what was there
 // before is answered all the same.
 TEST_F(ViewTest, WhoWaitsIsAnsweredWhileTheLogGrows) {
-  // Events that make the view write whole rows: more work to follow than to append.
-  constexpr int kJobs = 500;
+  // Events of different jobs that make the view write whole rows: more work to follow than to
+  // append.
+  constexpr int kJobs = 5'000;
   constexpr int kMany = 5'000;
   const std::string payload = fmt::format(R"({{"text":"{}"}})", std::string(500, 'x'));
-  for (int i = 0; i < kJobs; ++i) Write(NewJob(i, payload), EventType::kEnqueued);
+  WriteMany(0, kJobs, payload);
   Current();
   const auto write_many = [&] {
     Run(Scope("jobs"), [&](store::Transaction& txn) -> Result<void> {
@@ -249,6 +263,47 @@ TEST_F(ViewTest, WhoWaitsIsAnsweredWhileTheLogGrows) {
   writer.join();
   EXPECT_TRUE(at.ok()) << at.error().message;
   EXPECT_EQ(Dump(), Expected());
+}
+
+// What happened to a job before the view hears of it is one change, whatever lies in between.
+TEST_F(ViewTest, AJobIsWrittenOnceForEventsThatAreFarApart) {
+  Job job = NewJob(1);
+  Write(job, EventType::kEnqueued);
+  WriteMany(2, 3'000, "{}");
+  job.state = State::kCompleted;
+  job.queue = "done";
+  job.has_errors = true;
+  Run(Scope("jobs"), [&](store::Transaction& txn) -> Result<void> {
+    txn.Put(jobs::InJobs(jobs::JobErrorKey(job.id, 1)), R"({"attempt":1,"error":"broken"})");
+    return {};
+  });
+  Write(job, EventType::kFailed);
+  Write(job, EventType::kCompleted);
+
+  const Result<std::unique_ptr<Feed>> feed = Feed::Open(*store_, file(), "store");
+  ASSERT_TRUE(feed.ok()) << feed.error().message;
+  const Result<Feed::Step> first = (*feed)->Advance();
+  ASSERT_TRUE(first.ok() && !first->caught_up);
+  Result<Database> database = Database::Open(file(), OpenMode::kReadWrite);
+  ASSERT_TRUE(database.ok());
+  const auto row = [&] {
+    auto found = database->Prepare(
+        "SELECT queue || ' ' || state || ' ' || coalesce(error, '-') || ' ' || "
+        "coalesce(hostname, '-') FROM jobs LEFT JOIN job_errors ON job_id = jobs.id "
+        "WHERE jobs.id = 'job_000001'");
+    return *found->Step() ? std::string(found->Text(0)) : std::string();
+  };
+  EXPECT_EQ(row(), "done completed broken -");
+  ASSERT_TRUE(database->Execute("UPDATE jobs SET hostname = 'seen'").ok());
+  const Result<Feed::Step> second = (*feed)->Advance();
+  ASSERT_TRUE(second.ok() && second->caught_up);
+  EXPECT_EQ(row(), "done completed broken seen");
+
+  // What comes after the end that the log had then is written again.
+  job.state = State::kPending;
+  Write(job, EventType::kRetried);
+  ASSERT_TRUE((*feed)->Advance().ok());
+  EXPECT_EQ(row(), "done pending broken -");
 }
 
 TEST_F(ViewTest, TwoServersDoNotShareAFile) {

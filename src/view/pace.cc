@@ -1,0 +1,35 @@
+#include "view/pace.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "jobs/limits.h"
+
+namespace cairn::view {
+namespace {
+
+// Nine parts of rest to one of work.
+constexpr int kRestPerWork = 9;
+// Processors are scarce if more than this part of a step was spent in the queue for one.
+constexpr int kQueuedPart = 20;
+// A step that took long, a file built anew, is no reason for a long silence.
+constexpr std::chrono::nanoseconds kLongestRest = std::chrono::seconds(1);
+// Half of what the log keeps: the other half is the time to catch up in.
+constexpr uint64_t kMostWaiting = jobs::kEventsKept / 2;
+
+}  // namespace
+
+std::chrono::nanoseconds Pace::Rest() const {
+  if (asked || !busy || queued < took / kQueuedPart || waiting >= kMostWaiting) return {};
+  return std::min(took * kRestPerWork, kLongestRest);
+}
+
+std::optional<std::chrono::nanoseconds> QueuedForProcessor() {
+  std::ifstream file("/proc/thread-self/schedstat");  // ran, queued, times
+  int64_t ran = 0;
+  int64_t queued = 0;
+  if (!(file >> ran >> queued)) return std::nullopt;
+  return std::chrono::nanoseconds(queued);
+}
+
+}  // namespace cairn::view
