@@ -13,6 +13,7 @@
 #include "data/commands.h"
 #include "data/entry.h"
 #include "data/keys.h"
+#include "data/member_filter.h"
 #include "data/packed_rows.h"
 #include "doors/limits.h"
 #include "store/timers.h"
@@ -59,8 +60,20 @@ using Generation = std::pair<uint8_t, uint64_t>;  // with its database
 // What the record says about the elements of its value.
 struct Owner {
   ValueType type = ValueType::kString;
-  uint64_t count = 0;  // of members; of collections only
+  uint64_t count = 0;   // of members; of collections only
+  MemberFilter filter;  // of hashes and sets
 };
+
+Owner OwnerOf(const Record& record) {
+  BytesReader reader(record.payload);
+  Owner owner{.type = record.type, .count = reader.Big64()};
+  if (record.type == ValueType::kHash || record.type == ValueType::kSet) {
+    const std::optional<MemberFilter> filter = MemberFilter::Decode(reader.Rest());
+    EXPECT_TRUE(filter.has_value());
+    owner.filter = filter.value_or(MemberFilter());
+  }
+  return owner;
+}
 
 struct Timers {
   std::set<std::pair<int64_t, Bytes>> expiries;  // due, owner
@@ -140,10 +153,16 @@ void CheckElements(store::Snapshot& reader, const std::map<Generation, Owner>& o
   for (int db = 0; db < doors::kDatabases; ++db) {
     const auto rows =
         reader.Scan(ElementRange(static_cast<uint8_t>(db)), {}, [&](BytesView key, BytesView) {
-          BytesReader suffix(key.substr(2));
-          const uint64_t generation = suffix.Big64();
-          EXPECT_TRUE(suffix.ok() && !suffix.AtEnd()) << Printable(key);
-          ++found[{static_cast<uint8_t>(db), generation}][suffix.Rest().front()];
+          BytesReader key_reader(key.substr(2));
+          const Generation generation(static_cast<uint8_t>(db), key_reader.Big64());
+          EXPECT_TRUE(key_reader.ok() && !key_reader.AtEnd()) << Printable(key);
+          const BytesView suffix = key_reader.Rest();
+          const auto owner = owners.find(generation);
+          if (owner != owners.end()) {
+            EXPECT_TRUE(owner->second.filter.MayHave(BytesReader(suffix).Big32()))
+                << "not in the filter: " << Printable(key);
+          }
+          ++found[generation][suffix.front()];
           return true;
         });
     EXPECT_TRUE(rows.ok());
@@ -207,11 +226,10 @@ void DataServer::CheckConsistency() {
             CheckPacked(*record, key);
           }
           if (record && record->generation != 0) {
-            const uint64_t count = BytesReader(record->payload).Big64();
             const bool alone =
                 owners
                     .emplace(Generation(static_cast<uint8_t>(db), record->generation),
-                             Owner{record->type, count})
+                             OwnerOf(*record))
                     .second;
             EXPECT_TRUE(alone) << "shares its elements: " << Printable(key);
           }
