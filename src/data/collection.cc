@@ -73,7 +73,6 @@ void Collection::Save(uint64_t count, BytesView header, Empty empty) {
     return;
   }
   const PackedRows* packed = elements_.packed();
-  if (packed == nullptr) elements_.Begin();
   const BytesView rest = !PacksElements(type_) ? header
                          : packed != nullptr   ? packed->bytes()
                                                : elements_.filter().bytes();
