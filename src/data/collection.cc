@@ -9,6 +9,11 @@ namespace {
 // have elements that are taken off one by one, or a header.
 bool PacksElements(ValueType type) { return type == ValueType::kHash || type == ValueType::kSet; }
 
+Error Unreadable(const Entry& entry) {
+  return {ErrorCode::kCorruption,
+          fmt::format("the members of {} cannot be read", Printable(entry.user_key()))};
+}
+
 // Of a value that has none yet.
 Elements NewElements(store::Transaction& transaction, uint8_t db, ValueType type) {
   if (PacksElements(type)) return {transaction, db, PackedRows()};
@@ -18,17 +23,19 @@ Elements NewElements(store::Transaction& transaction, uint8_t db, ValueType type
 }  // namespace
 
 Result<Elements> ElementsOf(const Entry& entry) {
-  if (entry.generation() != 0 || !PacksElements(entry.type())) {
+  if (!PacksElements(entry.type())) {
     return Elements(entry.transaction(), entry.db(), entry.generation());
   }
   BytesReader reader(entry.payload());
   reader.Big64();
-  std::optional<PackedRows> packed = PackedRows::Decode(reader.Rest());
-  if (!reader.ok() || !packed) {
-    return Error{ErrorCode::kCorruption,
-                 fmt::format("the members of {} cannot be read", Printable(entry.user_key()))};
+  if (entry.generation() == 0) {
+    std::optional<PackedRows> packed = PackedRows::Decode(reader.Rest());
+    if (!reader.ok() || !packed) return Unreadable(entry);
+    return Elements(entry.transaction(), entry.db(), *std::move(packed));
   }
-  return Elements(entry.transaction(), entry.db(), *std::move(packed));
+  std::optional<MemberFilter> filter = MemberFilter::Decode(reader.Rest());
+  if (!reader.ok() || !filter) return Unreadable(entry);
+  return Elements(entry.transaction(), entry.db(), entry.generation(), *std::move(filter));
 }
 
 Result<Collection> Collection::Load(store::Transaction& transaction, uint8_t db, BytesView key,
@@ -44,7 +51,7 @@ Result<Collection> Collection::Load(store::Transaction& transaction, uint8_t db,
   Collection collection(std::move(entry), type, std::move(elements));
   BytesReader reader(collection.entry_.payload());
   collection.count_ = reader.Big64();
-  if (collection.elements_.packed() == nullptr) collection.header_ = reader.Rest();
+  collection.loaded_ = true;
   collection.expire_ms_ = collection.entry_.expire_ms();
   if (!reader.ok()) {
     return Error{ErrorCode::kCorruption,
@@ -61,16 +68,16 @@ Result<Collection> Collection::Replace(store::Transaction& transaction, uint8_t 
 
 void Collection::Save(uint64_t count, BytesView header, Empty empty) {
   count_ = count;
-  header_ = Bytes(header);
   if (count == 0 && empty == Empty::kRemoved) {
     if (entry_.exists()) entry_.Remove();
     return;
   }
   const PackedRows* packed = elements_.packed();
-  if (packed == nullptr) elements_.Begin();
-  const BytesView rest = packed != nullptr ? packed->bytes() : BytesView(header_);
+  const BytesView rest = !PacksElements(type_) ? header
+                         : packed != nullptr   ? packed->bytes()
+                                               : elements_.filter().bytes();
   Bytes payload;
-  payload.reserve(8 + rest.size());
+  payload.reserve(kCountBytes + rest.size());
   AppendBig64(payload, count_);
   payload += rest;
   entry_.Put({.type = type_,

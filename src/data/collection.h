@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -21,6 +22,7 @@ Result<Elements> ElementsOf(const Entry& entry);
 //
 //   count:8 header…        the number of members, and what else the type wants to know at once
 //   count:8 rows…          of a hash or a set without a generation: all of it (packed_rows.h)
+//   count:8 filter…        of one with a generation: what it may have (member_filter.h)
 //
 //   CAIRN_ASSIGN_OR_RETURN(Collection hash, Collection::Load(context, key, ValueType::kHash));
 //   if (hash.wrong_type()) return context.Fail(kWrongType);
@@ -46,8 +48,8 @@ class Collection {
   bool exists() const { return entry_.exists(); }
   // 0 for a key that does not exist.
   uint64_t count() const { return count_; }
-  // Empty for a key that does not exist, and until the first Save with a header.
-  BytesView header() const { return header_; }
+  // As it was loaded; empty for a key that does not exist.
+  BytesView header() const { return loaded_ ? entry_.payload().substr(kCountBytes) : BytesView(); }
 
   // To read, and to write before Save.
   Elements& elements() { return elements_; }
@@ -58,7 +60,8 @@ class Collection {
   };
   // The record with a new count and header; the expiry stays. May be called again.
   void Save(uint64_t count, BytesView header, Empty empty = Empty::kRemoved);
-  void Save(uint64_t count) { Save(count, Bytes(header_)); }
+  // Of a type without a header.
+  void Save(uint64_t count) { Save(count, {}); }
   // Of a key that exists: takes it and all its elements away.
   void Remove();
   // Takes away what the key has, of any type, and starts anew with an empty collection that has no
@@ -69,6 +72,8 @@ class Collection {
   const Entry& entry() const { return entry_; }
 
  private:
+  static constexpr size_t kCountBytes = 8;
+
   Collection(Entry entry, ValueType type, Elements elements)
       : entry_(std::move(entry)), type_(type), elements_(std::move(elements)) {}
 
@@ -77,8 +82,8 @@ class Collection {
   Elements elements_;
   bool wrong_type_ = false;
   std::optional<int64_t> expire_ms_;
+  bool loaded_ = false;  // there was a collection of this type
   uint64_t count_ = 0;
-  Bytes header_;
 };
 
 }  // namespace cairn::data

@@ -5,11 +5,23 @@
 #include <vector>
 
 namespace cairn::data {
+namespace {
+
+// What a filter is asked for.
+uint32_t HashOf(BytesView suffix) { return BytesReader(suffix).Big32(); }
+
+}  // namespace
 
 Elements::Elements(store::Transaction& transaction, uint8_t db, uint64_t generation)
     : transaction_(&transaction),
       generation_(generation),
       key_(EncodeElementPrefix(db, generation)) {}
+
+Elements::Elements(store::Transaction& transaction, uint8_t db, uint64_t generation,
+                   MemberFilter filter)
+    : Elements(transaction, db, generation) {
+  filter_ = std::move(filter);
+}
 
 Elements::Elements(store::Transaction& transaction, uint8_t db, PackedRows packed)
     : Elements(transaction, db, 0) {
@@ -24,7 +36,7 @@ store::Key Elements::KeyOf(BytesView suffix) {
 
 Result<std::optional<Bytes>> Elements::Get(BytesView suffix) {
   if (packed_) return std::optional<Bytes>(packed_->Get(suffix));
-  if (generation_ == 0) return std::optional<Bytes>();
+  if (generation_ == 0 || !filter_.MayHave(HashOf(suffix))) return std::optional<Bytes>();
   return transaction_->Get(KeyOf(suffix));
 }
 
@@ -52,16 +64,22 @@ void Elements::Begin() {
   key_ = EncodeElementPrefix(static_cast<uint8_t>(key_[1]), generation_);
   if (!packed_) return;
   const PackedRows rows = *std::exchange(packed_, std::nullopt);
+  filter_ = MemberFilter::OfNothing();
   rows.ForEach([this](BytesView suffix, BytesView value) {
-    transaction_->Put(KeyOf(suffix), value);
+    PutRow(suffix, value);
     return true;
   });
+}
+
+void Elements::PutRow(BytesView suffix, BytesView value) {
+  filter_.Add(HashOf(suffix));
+  transaction_->Put(KeyOf(suffix), value);
 }
 
 void Elements::Put(BytesView suffix, BytesView value) {
   if (packed_ && packed_->Put(suffix, value)) return;
   Begin();
-  transaction_->Put(KeyOf(suffix), value);
+  PutRow(suffix, value);
 }
 
 void Elements::Delete(BytesView suffix) {

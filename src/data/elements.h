@@ -9,6 +9,7 @@
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "data/keys.h"
+#include "data/member_filter.h"
 #include "data/packed_rows.h"
 #include "store/transaction.h"
 
@@ -39,13 +40,18 @@ class Elements {
   // Put gives it one.
   Elements(store::Transaction& transaction, uint8_t db, uint64_t generation);
 
-  // Packed ones, as found in the record.
+  // Rows whose suffixes begin with a hash:4, as found in the record; the filter knows these hashes.
+  Elements(store::Transaction& transaction, uint8_t db, uint64_t generation, MemberFilter filter);
+
+  // Packed ones, as found in the record. When they become rows, these have a filter.
   Elements(store::Transaction& transaction, uint8_t db, PackedRows packed);
 
   // Null for rows.
   const PackedRows* packed() const { return packed_ ? &*packed_ : nullptr; }
   // 0 for packed ones, and for none.
   uint64_t generation() const { return generation_; }
+  // Goes into the record, where suffixes begin with a hash.
+  const MemberFilter& filter() const { return filter_; }
   // Makes them rows, under a generation.
   void Begin();
 
@@ -66,6 +72,7 @@ class Elements {
 
  private:
   store::Key KeyOf(BytesView suffix);
+  void PutRow(BytesView suffix, BytesView value);
   void ScanPacked(const SuffixRange& range, const store::ScanOptions& options,
                   ElementVisitor visit) const;
 
@@ -73,6 +80,7 @@ class Elements {
   uint64_t generation_;
   Bytes key_;  // the prefix, and behind it whatever was looked at last
   std::optional<PackedRows> packed_;
+  MemberFilter filter_;  // of rows; without hashes it lets everything pass
 };
 
 }  // namespace cairn::data

@@ -19,7 +19,8 @@
 //
 // The hash in front spreads members evenly over 32 bits whatever they are called. That is what lets
 // a random member be found by going to a random place (random_fields.h). Two sets have the members
-// they share in the same order. The record's payload is a collection's, without a header.
+// they share in the same order. The record's payload is a collection's; of members in rows it has
+// a filter, by their hashes.
 namespace cairn::data {
 
 // Stored, so it must stay the same for ever.

@@ -140,7 +140,7 @@ Result<void> LSet(CommandContext& context) {
   if (!number) return context.Fail(doors::kNotAnInteger);
   const std::optional<uint64_t> index = list.FindIndex(*number);
   if (!index) return context.Fail("ERR index out of range");
-  list.Set(*index, context.args[3]);
+  CAIRN_RETURN_IF_ERROR(list.Set(*index, context.args[3]));
   list.Save();
   context.Notify(doors::kEventList, "lset", context.args[1]);
   context.reply.Ok();
@@ -182,7 +182,7 @@ Result<void> LTrim(CommandContext& context) {
   context.reply.Ok();
   if (!list.exists()) return {};
   const List::Slice kept = SliceBetween(list.size(), start, stop);
-  list.Trim(kept.begin, kept.count);
+  CAIRN_RETURN_IF_ERROR(list.Trim(kept.begin, kept.count));
   list.Save();
   context.Notify(doors::kEventList, "ltrim", context.args[1]);
   if (list.size() == 0) context.Notify(doors::kEventGeneric, "del", context.args[1]);

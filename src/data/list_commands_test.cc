@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "base/random.h"
+#include "data/elements.h"
+#include "data/entry.h"
 #include "data/keys.h"
+#include "data/list_page.h"
 #include "data/testing/script.h"
 
 namespace cairn::data {
@@ -20,6 +23,9 @@ using testing::DataServer;
 class ListCommandsTest : public ::testing::Test {
  protected:
   ~ListCommandsTest() override { server_.CheckConsistency(); }
+
+  // Of all lists: suffix and value.
+  std::vector<std::string> Rows();
 
   DataServer server_;
 };
@@ -220,18 +226,92 @@ TEST_F(ListCommandsTest, KeysOfCountedCommandsAreFound) {
   EXPECT_TRUE(server_.Run({"LMPOP", "9", "a", "LEFT"}).starts_with("(error)"));
 }
 
-TEST_F(ListCommandsTest, PositionsAreStoredAsDrawn) {
-  server_.Play("RPUSH l a b\nLPUSH l z");
+// Rows as format version 2 had them: one for each element.
+void WriteOldList(DataServer& server, BytesView key, const std::vector<std::string>& elements) {
+  const auto done = server.store().Run({}, [&](store::Transaction& transaction) -> Result<void> {
+    constexpr uint64_t kFirst = uint64_t{1} << 63;
+    CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, 0, key));
+    Elements rows(transaction, 0, 0);
+    Bytes payload;
+    AppendBig64(payload, elements.size());
+    AppendBig64(payload, kFirst);
+    for (size_t i = 0; i < elements.size(); ++i) {
+      Bytes suffix;
+      AppendBig64(suffix, kFirst + i);
+      rows.Put(suffix, elements[i]);
+    }
+    entry.Put({.type = ValueType::kList, .payload = payload, .generation = rows.generation()});
+    return {};
+  });
+  ASSERT_TRUE(done.ok());
+}
+
+TEST_F(ListCommandsTest, ListsWithARowForEachElementAreReadAndChanged) {
+  std::vector<std::string> elements;
+  for (int i = 0; i < 30; ++i) elements.push_back("e" + std::to_string(i));
+  WriteOldList(server_, "l", elements);
+  server_.Play(R"(
+    LLEN l                    => (integer) 30
+    LINDEX l 29               => "e29"
+    LRANGE l 7 9              => ["e7", "e8", "e9"]
+    LPUSH l z                 => (integer) 31
+    RPUSH l y                 => (integer) 32
+    LRANGE l -3 -1            => ["e28", "e29", "y"]
+    LSET l 11 changed         => OK
+    LRANGE l 9 12             => ["e8", "e9", "changed", "e11"]
+    LREM l 1 e20              => (integer) 1
+    LINSERT l BEFORE e3 new   => (integer) 32
+    LPOP l 5                  => ["z", "e0", "e1", "e2", "new"]
+    RPOP l 3                  => ["y", "e29", "e28"]
+    LTRIM l 2 -3              => OK
+    LRANGE l 0 2              => ["e5", "e6", "e7"]
+    LRANGE l -2 -1            => ["e24", "e25"]
+  )");
+}
+
+TEST_F(ListCommandsTest, AListOfSomeShortElementsIsOneRecord) {
+  server_.Play(R"(
+    RPUSH l a b c d           => (integer) 4
+    LPUSH l x y z             => (integer) 7
+    LRANGE l 0 -1             => ["z", "y", "x", "a", "b", "c", "d"]
+    RPOP l                    => "d"
+  )");
+  EXPECT_EQ(Rows(), std::vector<std::string>());
+}
+
+TEST_F(ListCommandsTest, PagesAndPositionsAreStoredAsDrawn) {
+  const std::string longer(kMaxPagedBytes + 1, 'x');
+  server_.Play("RPUSH l a b c d e f g h i\nLPUSH l z");
+  const std::string page = "701000000000000000 ";
+  EXPECT_EQ(Rows(), std::vector{page + HexEncode("\2a\2b\2c\2d\2e\2f\2g\2h")});
+  server_.Run({"LSET", "l", "2", longer});
+  EXPECT_EQ(Rows(), (std::vector{page + "0261" + "00" + HexEncode("\2c\2d\2e\2f\2g\2h"),
+                                 "8000000000000001 " + HexEncode(longer)}));
+  const auto record =
+      (*server_.store().Read())->Get({store::Space::kData, EncodeRecordKey({0, "l"})});
+  ASSERT_TRUE(record.ok() && *record);
+  // count, first, left, right
+  EXPECT_EQ(HexEncode(DecodeRecord(**record)->payload),
+            "000000000000000a"
+            "7fffffffffffffff"
+            "027a"
+            "0269");
+  server_.Play("RPOP l 2");
+  EXPECT_EQ(Rows(), std::vector{"8000000000000001 " + HexEncode(longer)});
+  server_.Run({"LSET", "l", "2", "b"});
+  EXPECT_EQ(Rows(), std::vector<std::string>());
+}
+
+std::vector<std::string> ListCommandsTest::Rows() {
   const auto snapshot = server_.store().Read();
-  ASSERT_TRUE(snapshot.ok());
+  EXPECT_TRUE(snapshot.ok());
   std::vector<std::string> rows;
   const auto scanned = (*snapshot)->Scan(ElementRange(0), {}, [&](BytesView key, BytesView value) {
-    rows.push_back(HexEncode(key.substr(kElementPrefixBytes)) + " " + Bytes(value));
+    rows.push_back(HexEncode(key.substr(kElementPrefixBytes)) + " " + HexEncode(value));
     return true;
   });
-  ASSERT_TRUE(scanned.ok());
-  EXPECT_EQ(rows, (std::vector<std::string>{"7fffffffffffffff z", "8000000000000000 a",
-                                            "8000000000000001 b"}));
+  EXPECT_TRUE(scanned.ok());
+  return rows;
 }
 
 // Random commands against deques.
@@ -247,7 +327,11 @@ class ListModelTest : public ::testing::TestWithParam<uint64_t> {
     return text + "]";
   }
   static std::string Number(size_t value) { return "(integer) " + std::to_string(value); }
-  std::string Element() { return std::string(1, static_cast<char>('a' + random_.Below(4))); }
+  // Some have a place in a page, some have rows of their own.
+  std::string Element() {
+    const size_t size = random_.Below(8) == 0 ? kMaxPagedBytes + random_.Below(2) : 1;
+    return std::string(size, static_cast<char>('a' + random_.Below(4)));
+  }
   void Expect(const std::vector<std::string>& command, const std::string& reply) {
     ASSERT_EQ(server_.Run(command), reply) << command[0];
   }
@@ -353,6 +437,9 @@ class ListModelTest : public ::testing::TestWithParam<uint64_t> {
 };
 
 TEST_P(ListModelTest, AgreesWithTheModel) {
+  const std::vector<std::string> old(21, "b");
+  WriteOldList(server_, "l0", old);
+  lists_["l0"].assign(old.begin(), old.end());
   for (int i = 0; i < 450 && !HasFailure(); ++i) {
     Step();
     for (const auto& [key, list] : lists_) Expect({"LRANGE", key, "0", "-1"}, Show(list));

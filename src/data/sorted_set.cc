@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "data/fields.h"
+
 namespace cairn::data {
 namespace {
 
@@ -12,7 +14,9 @@ constexpr char kMemberFamily = 'm';
 constexpr char kOrderFamily = 's';
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
 constexpr size_t kScoreBytes = 8;
-constexpr uint8_t kIndexOfNodes = 0x80;  // in the header, beside the levels
+// In the header, beside the levels.
+constexpr uint8_t kIndexOfNodes = 0x80;
+constexpr uint8_t kHasFilter = 0x40;
 
 Error Unreadable() { return {ErrorCode::kCorruption, "an element of a sorted set cannot be read"}; }
 
@@ -68,26 +72,53 @@ OrderRange ScoreRange(const ScoreBound& min, const ScoreBound& max) {
           max.excluded ? last : *PrefixSuccessor(last)};
 }
 
-SortedSet::SortedSet(Collection collection, RankIndex::Shape shape, Bytes floor)
+SortedSet::SortedSet(Collection collection)
     : collection_(std::move(collection)),
-      shape_(std::move(shape)),
-      floor_(std::move(floor)),
+      floor_(kScoreBytes, '\0'),
       count_(collection_.wrong_type() ? 0 : collection_.count()) {}
 
 Result<SortedSet> SortedSet::Open(Collection collection) {
-  RankIndex::Shape shape;
-  Bytes floor(kScoreBytes, '\0');
-  if (!collection.wrong_type() && !collection.header().empty()) {
-    BytesReader reader(collection.header());
-    const uint8_t levels = reader.Byte();
-    shape.nodes = (levels & kIndexOfNodes) != 0;
-    shape.levels = levels & ~kIndexOfNodes;
-    shape.last_node = reader.Big32();
-    floor = reader.Take(kScoreBytes);
-    shape.counts = reader.Rest();
-    if (!reader.ok() || shape.counts.empty() == shape.nodes) return Unreadable();
+  SortedSet set(std::move(collection));
+  if (set.wrong_type()) return set;
+  if (set.count_ == 0) {
+    set.filter_ = MemberFilter::OfNothing();
+  } else {
+    CAIRN_RETURN_IF_ERROR(set.DecodeHeader(set.collection_.header()));
   }
-  return SortedSet(std::move(collection), std::move(shape), std::move(floor));
+  return set;
+}
+
+Result<void> SortedSet::DecodeHeader(BytesView header) {
+  BytesReader reader(header);
+  const uint8_t levels = reader.Byte();
+  shape_.nodes = (levels & kIndexOfNodes) != 0;
+  shape_.levels = levels & ~(kIndexOfNodes | kHasFilter);
+  shape_.last_node = reader.Big32();
+  floor_ = reader.Take(kScoreBytes);
+  const BytesView filter = (levels & kHasFilter) != 0 ? reader.Take(reader.Big16()) : BytesView();
+  std::optional<MemberFilter> decoded = MemberFilter::Decode(filter);
+  shape_.counts = reader.Rest();
+  if (!reader.ok() || !decoded || shape_.counts.empty() == shape_.nodes) return Unreadable();
+  filter_ = *std::move(decoded);
+  return {};
+}
+
+Bytes SortedSet::EncodeHeader() const {
+  const BytesView filter = filter_.bytes();
+  uint8_t levels = shape_.levels;
+  if (shape_.nodes) levels |= kIndexOfNodes;
+  if (!filter.empty()) levels |= kHasFilter;
+  Bytes header;
+  header.reserve(1 + 4 + kScoreBytes + 2 + filter.size() + shape_.counts.size());
+  header += static_cast<char>(levels);
+  AppendBig32(header, shape_.last_node);
+  header += floor_;
+  if (!filter.empty()) {
+    AppendBig16(header, static_cast<uint16_t>(filter.size()));
+    header += filter;
+  }
+  header += shape_.counts;
+  return header;
 }
 
 Result<SortedSet> SortedSet::Load(doors::CommandContext& context, BytesView key) {
@@ -104,6 +135,7 @@ Result<SortedSet> SortedSet::Replace(doors::CommandContext& context, BytesView k
 }
 
 Result<std::optional<double>> SortedSet::Score(BytesView member) {
+  if (!filter_.MayHave(FieldHash(member))) return std::optional<double>();
   CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> value,
                          collection_.elements().Get(MemberSuffix(member)));
   if (!value) return std::optional<double>();
@@ -116,6 +148,7 @@ Result<void> SortedSet::Insert(BytesView member, double score) {
   const Bytes encoded = EncodeScore(score);
   const Bytes suffix = OrderSuffix(OrderKey(score, member));
   floor_ = std::min(floor_, encoded);
+  filter_.Add(FieldHash(member));
   collection_.elements().Put(MemberSuffix(member), encoded);
   collection_.elements().Put(suffix, {});
   ++count_;
@@ -254,12 +287,7 @@ Result<void> SortedSet::Save(doors::CommandContext& context, std::string_view ev
   } else if (count_ > 0 && count_ <= RankIndex::kMaxPage / 2 && index().exists()) {
     CAIRN_RETURN_IF_ERROR(index().Drop());
   }
-  Bytes header;
-  header += static_cast<char>(shape_.nodes ? shape_.levels | kIndexOfNodes : shape_.levels);
-  AppendBig32(header, shape_.last_node);
-  header += floor_;
-  header += shape_.counts;
-  collection_.Save(count_, header);
+  collection_.Save(count_, EncodeHeader());
   context.Notify(doors::kEventSortedSet, event, key);
   if (count_ == 0) context.Notify(doors::kEventGeneric, "del", key);
   return {};

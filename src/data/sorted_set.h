@@ -10,6 +10,7 @@
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "data/collection.h"
+#include "data/member_filter.h"
 #include "data/rank_index.h"
 #include "doors/command.h"
 
@@ -28,11 +29,12 @@
 // of numbers: a double's bits, all inverted if it is negative, else with the sign bit set. There is
 // one zero. The header in the record's payload, behind the count of members, is
 //
-//   levels:1 last_node:4 floor:8 counts…   the index's shape, and a score that none is below
+//   levels:1 last_node:4 floor:8 [size:2 filter…] counts…
 //
+// the index's shape, a score that none is below, and which members there may be (member_filter.h).
 // Without an index the levels are 0. With one of nodes they have bit 80, and the root's counts
 // follow. Without the bit the index is one of pages, and what stands for last_node is how many
-// pages its highest level has.
+// pages its highest level has. Bit 40 says that there is a filter.
 //
 // The floor spares what takes from the front, as queues do, the way over what others have taken.
 namespace cairn::data {
@@ -125,8 +127,10 @@ class SortedSet {
   Elements& elements() { return collection_.elements(); }
 
  private:
-  SortedSet(Collection collection, RankIndex::Shape shape, Bytes floor);
+  explicit SortedSet(Collection collection);
   static Result<SortedSet> Open(Collection collection);
+  Result<void> DecodeHeader(BytesView header);
+  Bytes EncodeHeader() const;
 
   Result<void> Insert(BytesView member, double score);
   Result<void> Erase(BytesView member, double score);
@@ -137,6 +141,7 @@ class SortedSet {
   Collection collection_;
   RankIndex::Shape shape_;
   Bytes floor_;  // an encoded score
+  MemberFilter filter_;
   uint64_t count_;
 };
 

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "data/elements.h"
+#include "data/fields.h"
 #include "data/keys.h"
+#include "data/member_filter.h"
 #include "data/rank_node.h"
 #include "data/testing/script.h"
 
@@ -122,13 +124,17 @@ TEST_F(SortedSetIndexTest, GoldenBytes) {
   InTransaction([&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(const Bytes bytes, ReadRecord(transaction));
     const Record record = *DecodeRecord(bytes);
-    // count, levels, last_node, floor, the counts 192 and 108
-    EXPECT_EQ(HexEncode(record.payload),
+    // count, levels, last_node, floor, the filter's size
+    EXPECT_EQ(HexEncode(record.payload.substr(0, 23)),
               "000000000000012c"
-              "81"
+              "c1"
               "00000000"
               "0000000000000000"
-              "c0016c");
+              "0102");
+    const auto filter = MemberFilter::Decode(record.payload.substr(23, 0x102));
+    EXPECT_TRUE(filter && filter->MayHave(FieldHash(Member(7))));
+    // the counts 192 and 108
+    EXPECT_EQ(HexEncode(record.payload.substr(23 + 0x102)), "c0016c");
     Elements elements(transaction, 0, record.generation);
     CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> bounds, elements.Get(RankBoundsSuffix(0)));
     // the first page; the page from 192 on, which is c068 and zeros where 191 is c067e0
@@ -137,6 +143,21 @@ TEST_F(SortedSetIndexTest, GoldenBytes) {
               "02c06800");
     return {};
   });
+}
+
+TEST_F(SortedSetIndexTest, TheFilterKnowsEveryMember) {
+  for (int i = 0; i < kMembers; ++i) {
+    EXPECT_EQ(server_.Run({"ZADD", "z", std::to_string(i), Member(i)}), "(integer) 0");
+  }
+  server_.Play(R"(
+    ZADD z 7 new 5 m005                 => (integer) 1
+    ZSCORE z none                       => (nil)
+    ZREM z new none                     => (integer) 1
+    ZSCORE z new                        => (nil)
+    ZADD z 8 new                        => (integer) 1
+    ZCARD z                             => (integer) 301
+  )");
+  server_.CheckConsistency();
 }
 
 TEST_F(SortedSetIndexTest, ASetWithAnIndexOfPagesIsReadAndChanged) {

@@ -7,6 +7,7 @@
 #include "data/collection.h"
 #include "data/elements.h"
 #include "data/fields.h"
+#include "data/list_page.h"
 #include "data/string_value.h"
 #include "doors/arg_parser.h"
 
@@ -127,13 +128,14 @@ Result<size_t> StoredBytes(const Entry& entry, size_t samples) {
   CAIRN_ASSIGN_OR_RETURN(Elements elements, ElementsOf(entry));
   CAIRN_RETURN_IF_ERROR(
       elements.Scan(SuffixRange::All(), {.limit = limit}, [&](BytesView suffix, BytesView value) {
-        ++seen;
+        seen +=
+            entry.type() == ValueType::kList && suffix.starts_with(kListPageFamily) ? kListPage : 1;
         bytes += kElementPrefixBytes + suffix.size() + value.size();
         return true;
       }));
-  if (seen == limit && entry.type() == ValueType::kString) {
+  if (seen >= limit && entry.type() == ValueType::kString) {
     bytes = CountOf(entry);
-  } else if (seen == limit && CountOf(entry) > seen) {
+  } else if (seen >= limit && CountOf(entry) > seen) {
     bytes = bytes / seen * CountOf(entry);
   }
   return entry.stored_bytes() + bytes;

@@ -117,6 +117,34 @@ TEST_F(JsonCommandsTest, Delete) {
   )");
 }
 
+TEST_F(JsonCommandsTest, NumbersOfSmallDocumentsAreChangedInPlace) {
+  server_.Play(R"(
+    JSON.SET k $ {"s":"x","o":{"n":1,"t":true},"n":63,"z":"end"} => OK
+    JSON.NUMINCRBY k $.n 1         => "[64]"
+    JSON.NUMINCRBY k .o.n 1000000  => "1000001"
+    JSON.NUMMULTBY k $.o.n 1.5     => "[1500001.5]"
+    JSON.NUMINCRBY k $.o.t 1       => "[null]"
+    JSON.NUMINCRBY k $.o 1         => "[null]"
+    JSON.NUMINCRBY k $.s.n 1       => "[]"
+    JSON.NUMMULTBY k $.o.n 1e308   => (error) ERR result is not a number
+    JSON.NUMINCRBY k $['n'] -64    => "[0]"
+    JSON.GET k                     => "{"s":"x","o":{"n":1500001.5,"t":true},"n":0,"z":"end"}"
+  )");
+}
+
+TEST_F(JsonCommandsTest, ANumberThatGrowsMaySplitItsDocument) {
+  const auto document = [](const std::string& number) {
+    return "{\"n\":" + number + ",\"s\":\"" + std::string(1'012, 'x') + "\"}";
+  };
+  server_.Run({"JSON.SET", "k", "$", document("0")});
+  for (const std::string by : {"30", "1000000000000000030"}) {
+    EXPECT_EQ(server_.Run({"JSON.NUMINCRBY", "k", "$.n", by}), "\"[" + by + "]\"");
+    EXPECT_EQ(server_.Run({"JSON.GET", "k"}), "\"" + document(by) + "\"");
+    EXPECT_EQ(server_.Run({"JSON.SET", "k", "$.n", "0"}), "OK");
+  }
+  server_.CheckConsistency();
+}
+
 TEST_F(JsonCommandsTest, Numbers) {
   server_.Play(R"(
     JSON.SET k $ {"a":"b","b":[{"a":2},{"a":5.0},{"a":"c"}]} => OK

@@ -77,6 +77,11 @@ JsonValue* Descend(JsonValue& value, std::span<const JsonStep> steps) {
 
 }  // namespace
 
+std::optional<BytesView> JsonInOnePiece(BytesView payload) {
+  if (!payload.starts_with(kInOnePiece)) return std::nullopt;
+  return payload.substr(1);
+}
+
 // --- Reading -------------------------------------------------------------------------------------
 
 Result<JsonDocument> JsonDocument::Load(store::Transaction& transaction, uint8_t db,

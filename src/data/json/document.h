@@ -49,6 +49,9 @@
 // whole value, or the root, is one: values in one piece are in one piece all through.
 namespace cairn::data {
 
+// The encoded document that a record's payload has in one piece; nullopt if it is in rows.
+std::optional<BytesView> JsonInOnePiece(BytesView payload);
+
 // A document as a transaction found it, and the way to change it. Changes count only together with
 // Save. Cursors are for looking: none survives a change. Lives inside the transaction's body, and
 // does not move once root() was called.

@@ -41,6 +41,14 @@ uint64_t Zigzag(int64_t value) {
 }
 int64_t Unzigzag(uint64_t value) { return static_cast<int64_t>(value >> 1 ^ (~(value & 1) + 1)); }
 
+std::optional<BytesView> TakeText(BytesView& rest) {
+  const std::optional<uint64_t> size = TakeVarint(rest);
+  if (!size || *size > rest.size()) return std::nullopt;
+  const BytesView text = rest.substr(0, *size);
+  rest.remove_prefix(*size);
+  return text;
+}
+
 class Decoder {
  public:
   explicit Decoder(BytesView bytes) : rest_(bytes) {}
@@ -58,13 +66,7 @@ class Decoder {
     rest_.remove_prefix(count);
     return taken;
   }
-  std::optional<std::string> Text() {
-    const std::optional<uint64_t> size = TakeVarint(rest_);
-    if (!size) return std::nullopt;
-    const std::optional<BytesView> text = Take(*size);
-    if (!text) return std::nullopt;
-    return std::string(*text);
-  }
+  std::optional<std::string> Text() { return std::optional<std::string>(TakeText(rest_)); }
   std::optional<uint64_t> Fixed() {
     const std::optional<BytesView> bytes = Take(8);
     if (!bytes) return std::nullopt;
@@ -146,7 +148,66 @@ class Decoder {
   BytesView rest_;
 };
 
+bool SkipFixed(BytesView& rest) {
+  constexpr size_t kFixedBytes = 8;
+  if (rest.size() < kFixedBytes) return false;
+  rest.remove_prefix(kFixedBytes);
+  return true;
+}
+
+bool SkipValue(BytesView& rest, size_t depth);
+
+bool SkipChildren(BytesView& rest, size_t depth, bool named) {
+  const std::optional<uint64_t> count = TakeVarint(rest);
+  if (!count) return false;
+  for (uint64_t i = 0; i < *count; ++i) {
+    if (named && !TakeText(rest)) return false;
+    if (!SkipValue(rest, depth + 1)) return false;
+  }
+  return true;
+}
+
+// Takes a value off the front; false if there is none.
+bool SkipValue(BytesView& rest, size_t depth) {
+  if (rest.empty() || depth > kMaxJsonDepth) return false;
+  const auto tag = static_cast<uint8_t>(rest.front());
+  rest.remove_prefix(1);
+  switch (tag) {
+    case kNull:
+    case kFalse:
+    case kTrue:
+      return true;
+    case kInteger:
+    case kLargeInteger:
+      return TakeVarint(rest).has_value();
+    case kString:
+      return TakeText(rest).has_value();
+    case kArray:
+    case kObject:
+      return SkipChildren(rest, depth, tag == kObject);
+    case kDouble:
+    case kSplitArray:
+    case kSplitObject:
+      return SkipFixed(rest);
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+std::optional<BytesView> EncodedJsonMember(BytesView object, BytesView name) {
+  if (!object.starts_with(static_cast<char>(kObject))) return std::nullopt;
+  BytesView rest = object.substr(1);
+  const std::optional<uint64_t> count = TakeVarint(rest);
+  for (uint64_t i = 0; count && i < *count; ++i) {
+    const std::optional<BytesView> member = TakeText(rest);
+    const BytesView value = rest;
+    if (!member || !SkipValue(rest, 0)) return std::nullopt;
+    if (*member == name) return value.substr(0, value.size() - rest.size());
+  }
+  return std::nullopt;
+}
 
 void AppendEncodedJson(const JsonValue& value, Bytes& out) {
   if (value.boolean() != nullptr) {

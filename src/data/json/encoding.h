@@ -23,6 +23,10 @@ Bytes EncodeJson(const JsonValue& value);
 // nullopt for anything but one whole value.
 std::optional<JsonValue> DecodeJson(BytesView bytes);
 
+// The value of a member, as it stands in the encoding of its object: a view into it. nullopt if
+// there is no such member, if `object` is something else, or if it cannot be read.
+std::optional<BytesView> EncodedJsonMember(BytesView object, BytesView name);
+
 // The bytes of the encoding, or some number above `limit` as soon as they are more.
 size_t EncodedJsonSize(const JsonValue& value, size_t limit);
 

@@ -47,6 +47,29 @@ TEST(JsonEncodingTest, ValuesComeBackAndSizesAreRight) {
   }
 }
 
+TEST(JsonEncodingTest, MembersAreFoundWhereTheyStand) {
+  const Bytes object = EncodeJson(
+      *ParseJson(R"({"a":[1,{"n":2}],"s":"n","d":1.5,"t":true,"o":{"n":3},"n":-300,"":null})"));
+  const auto member = [&](std::string_view name) -> std::string {
+    const std::optional<BytesView> found = EncodedJsonMember(object, name);
+    return found ? PrintJson(*DecodeJson(*found)) : "none";
+  };
+  EXPECT_EQ(member("a"), R"([1,{"n":2}])");
+  EXPECT_EQ(member("s"), R"("n")");
+  EXPECT_EQ(member("d"), "1.5");
+  EXPECT_EQ(member("t"), "true");
+  EXPECT_EQ(member("o"), R"({"n":3})");
+  EXPECT_EQ(member("n"), "-300");
+  EXPECT_EQ(member(""), "null");
+  EXPECT_EQ(member("no"), "none");
+  for (const char* text : {"[1]", "1", "\"n\"", "null", "{}"}) {
+    EXPECT_FALSE(EncodedJsonMember(EncodeJson(*ParseJson(text)), "n").has_value()) << text;
+  }
+  for (size_t cut = 0; cut < object.size(); ++cut) {
+    EXPECT_FALSE(EncodedJsonMember(BytesView(object).substr(0, cut), "none").has_value());
+  }
+}
+
 TEST(JsonEncodingTest, DamagedBytesAreRejected) {
   EXPECT_FALSE(DecodeJson("\x0b").has_value());
   EXPECT_FALSE(DecodeJson(Bytes(1000, '\x06')).has_value());
@@ -54,6 +77,8 @@ TEST(JsonEncodingTest, DamagedBytesAreRejected) {
   Bytes deep;
   for (int i = 0; i < 100'000; ++i) deep += "\x06\x01";
   EXPECT_FALSE(DecodeJson(deep + '\0').has_value());
+  EXPECT_FALSE(EncodedJsonMember("\x07\x01\x01n" + deep + '\0', "n").has_value());
+  EXPECT_FALSE(EncodedJsonMember("\x07\x01\x01n\x0b", "n").has_value());
 }
 
 }  // namespace

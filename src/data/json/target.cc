@@ -13,18 +13,28 @@ namespace cairn::data {
 
 using doors::CommandContext;
 
+namespace {
+
+Result<std::unique_ptr<JsonTarget>> FailToOpen(CommandContext& context, std::string_view text) {
+  CAIRN_RETURN_IF_ERROR(context.Fail(text));
+  return std::unique_ptr<JsonTarget>();
+}
+
+}  // namespace
+
 Result<std::unique_ptr<JsonTarget>> OpenJson(CommandContext& context, std::string_view key,
                                              std::string_view path, MissingKey missing) {
-  const auto fail = [&](std::string_view text) -> Result<std::unique_ptr<JsonTarget>> {
-    CAIRN_RETURN_IF_ERROR(context.Fail(text));
-    return std::unique_ptr<JsonTarget>();
-  };
   Result<JsonPath> parsed = ParseJsonPath(path);
-  if (!parsed.ok()) return fail(parsed.error().message);
+  if (!parsed.ok()) return FailToOpen(context, parsed.error().message);
+  return OpenJson(context, key, *std::move(parsed), missing);
+}
+
+Result<std::unique_ptr<JsonTarget>> OpenJson(CommandContext& context, std::string_view key,
+                                             JsonPath path, MissingKey missing) {
   CAIRN_ASSIGN_OR_RETURN(JsonDocument document, JsonDocument::Load(context, key));
-  if (document.wrong_type()) return fail(kWrongType);
-  if (!document.exists() && missing == MissingKey::kFails) return fail(kNoJsonKey);
-  auto target = std::make_unique<JsonTarget>(*std::move(parsed), std::move(document));
+  if (document.wrong_type()) return FailToOpen(context, kWrongType);
+  if (!document.exists() && missing == MissingKey::kFails) return FailToOpen(context, kNoJsonKey);
+  auto target = std::make_unique<JsonTarget>(std::move(path), std::move(document));
   if (target->exists()) {
     CAIRN_ASSIGN_OR_RETURN(target->matches, SelectJson(target->path, target->document.root()));
   }

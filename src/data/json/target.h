@@ -38,6 +38,10 @@ Result<std::unique_ptr<JsonTarget>> OpenJson(doors::CommandContext& context, std
                                              std::string_view path,
                                              MissingKey missing = MissingKey::kIsEmpty);
 
+Result<std::unique_ptr<JsonTarget>> OpenJson(doors::CommandContext& context, std::string_view key,
+                                             JsonPath path,
+                                             MissingKey missing = MissingKey::kIsEmpty);
+
 // "ERR Path '$.a' does not exist", and " or not an array".
 std::string NoSuchJsonPath(const JsonPath& path, std::string_view otherwise = {});
 std::string WrongJsonType(JsonType expected, JsonType found);

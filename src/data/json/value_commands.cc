@@ -11,6 +11,7 @@
 #include "data/commands.h"
 #include "data/json/document.h"
 #include "data/json/encoding.h"
+#include "data/json/scalar.h"
 #include "data/json/target.h"
 #include "data/json/text.h"
 #include "data/limits.h"
@@ -44,13 +45,33 @@ JsonValue Calculate(const JsonValue& a, const JsonValue& b, Operation operation)
                                                 : a.AsDouble() * b.AsDouble());
 }
 
+// What a number has become that could be changed in place; nullopt if nothing was done.
+Result<std::optional<std::string>> ChangeInPlace(CommandContext& context, const JsonPath& path,
+                                                 const JsonValue& operand, Operation operation) {
+  const std::optional<std::string> nothing;
+  CAIRN_ASSIGN_OR_RETURN(std::optional<JsonScalar> number,
+                         JsonScalar::Find(context, context.args[1], path));
+  if (!number || !number->value().IsNumber()) return nothing;
+  const JsonValue result = Calculate(number->value(), operand, operation);
+  if (!std::isfinite(result.AsDouble()) || !number->Replace(context, result)) return nothing;
+  return std::optional(PrintJson(result));
+}
+
 Result<void> ChangeNumbers(CommandContext& context, Operation operation, std::string_view event) {
   const Args args = context.args;
   const Result<JsonValue> operand = ParseJson(args[3]);
   if (!operand.ok()) return context.Fail(operand.error().message);
   if (!operand->IsNumber()) return context.Fail(WrongJsonType(JsonType::kNumber, operand->type()));
+  Result<JsonPath> path = ParseJsonPath(args[2]);
+  if (!path.ok()) return context.Fail(path.error().message);
+  CAIRN_ASSIGN_OR_RETURN(const auto changed, ChangeInPlace(context, *path, *operand, operation));
+  if (changed) {
+    context.Notify(doors::kEventModule, event, args[1]);
+    context.reply.Bulk(path->legacy ? *changed : "[" + *changed + "]");
+    return {};
+  }
   CAIRN_ASSIGN_OR_RETURN(const auto target,
-                         OpenJson(context, args[1], args[2], MissingKey::kFails));
+                         OpenJson(context, args[1], *std::move(path), MissingKey::kFails));
   if (target == nullptr) return {};
   const auto plan = [&](const JsonMatch& match) -> Result<std::optional<JsonEdit>> {
     if (!match.cursor.scalar().IsNumber()) return std::optional<JsonEdit>();
