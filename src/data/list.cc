@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace cairn::data {
@@ -47,7 +48,8 @@ bool List::DecodeHeader(BytesView header) {
   first_ = reader.Big64();
   size_ = collection_.count();
   BytesView rest = reader.Rest();
-  if (!reader.ok()) return false;
+  const uint64_t most = std::numeric_limits<uint64_t>::max() - kListPage;
+  if (!reader.ok() || first_ > most || size_ > most - first_) return false;
   if (rest.empty()) {
     left_ = ListPage::OfRows(LeftSize());
     right_ = ListPage::OfRows(RightSize());

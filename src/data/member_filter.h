@@ -14,14 +14,15 @@ namespace cairn::data {
 //
 //   nothing               it may have any member
 //   hash:4 …              of every member that it has had, up to kMaxHashes
-//   set:2 bits:256        two bits for each of them; `set` is how many bits are set
+//   set:2 bits:128        two bits for each of them; `set` is how many bits are set
 //
 // A member that is removed leaves its traces, so the answer is "no" or "maybe". When most bits are
 // set the filter has nothing left to say and is given up, for as long as the collection lives.
+// Every change of the collection writes the filter again, which is why it is no larger.
 class MemberFilter {
  public:
-  static constexpr size_t kMaxHashes = 32;
-  static constexpr uint32_t kBits = 2048;  // a power of two
+  static constexpr size_t kMaxHashes = 16;
+  static constexpr uint32_t kBits = 1024;  // a power of two
 
   // It may have any member.
   MemberFilter() = default;
