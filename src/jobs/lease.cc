@@ -19,7 +19,7 @@ bool IsTheirs(const Job& job, const LeaseRef& lease) {
 
 // The job, if it is active and leased to the one who asks.
 Result<Job> LoadLeased(Ledger& ledger, const LeaseRef& lease, Reason otherwise) {
-  Result<Job> job = ledger.Load(lease.id);
+  Result<Job> job = ledger.LoadNamed(lease.id);
   if (!job.ok()) return job;
   if (job->state != State::kActive && !lease.token) {
     return Refuse(otherwise, fmt::format("{} is {}, not active", job->id, StateName(job->state)));
@@ -161,7 +161,7 @@ Result<HeartbeatResult> Heartbeat(Context& context, const HeartbeatRequest& requ
   CAIRN_RETURN_IF_ERROR(CheckDocument("progress", request.progress));
   CAIRN_RETURN_IF_ERROR(CheckDocument("checkpoint", request.checkpoint));
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(request.lease.id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(request.lease.id));
   if (job.state != State::kActive || !IsTheirs(job, request.lease)) {
     return HeartbeatResult{.cancelled = true};
   }
