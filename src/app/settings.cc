@@ -238,7 +238,8 @@ std::vector<Setting> MakeSettings() {
       PathSetting({"password_file", "A file whose first line is the password."}, "FILE",
                   &Config::password_file),
       SwitchSetting({"insecure",
-                     "Allow an address that other machines can reach although no password is set."},
+                     "Allow an address that other machines can reach although nobody needs a "
+                     "password or key."},
                     &Config::insecure),
       SizeSetting({"limits.bulk", "The largest argument of a Redis-protocol request."},
                   &Config::limit_bulk_bytes, 1ULL << 20, 512ULL << 20),
