@@ -37,6 +37,10 @@ std::string_view CookieOf(std::string_view cookies, std::initializer_list<std::s
   return {};
 }
 
+bool IsOpen(const net::HttpRequest& request) {
+  return request.path == "/healthz" || request.path == "/readyz";
+}
+
 }  // namespace
 
 std::string PresentedSecret(const net::HttpRequest& request) {
@@ -50,18 +54,17 @@ std::string PresentedSecret(const net::HttpRequest& request) {
   return net::PercentDecode(value).value_or("");
 }
 
-Guard::Guard(GuardOptions options, std::unique_ptr<net::HttpHandler> inner)
+Guard::Guard(GuardOptions options, std::unique_ptr<doors::RouteDoor> inner)
     : options_(std::move(options)), inner_(std::move(inner)) {}
 
-bool Guard::Admits(const net::HttpRequest& request) const {
-  if (request.path == "/healthz" || request.path == "/readyz") return true;
-  return options_.check(PresentedSecret(request));
+std::shared_ptr<const doors::Principal> Guard::Who(const net::HttpRequest& request) const {
+  return options_.identify(PresentedSecret(request));
 }
 
 size_t Guard::BodyLimit(const net::HttpRequest& head) {
   // What is about to be refused may bring a small body, so that the client reads the refusal.
   constexpr size_t kRefusedBodyLimit = 64 * 1024;
-  if (!Admits(head)) return kRefusedBodyLimit;
+  if (!IsOpen(head) && Who(head) == nullptr) return kRefusedBodyLimit;
   const size_t limit = inner_->BodyLimit(head);
   return limit == net::kDefaultBodyLimit ? options_.default_body_limit : limit;
 }
@@ -72,11 +75,14 @@ std::string Guard::RefusalBody(std::string_view path, int status, std::string_vi
 }
 
 boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
-  if (Admits(request)) co_return co_await inner_->Handle(std::move(request));
+  if (IsOpen(request)) co_return co_await inner_->Handle(std::move(request));
+  if (std::shared_ptr<const doors::Principal> who = Who(request)) {
+    co_return co_await inner_->HandleFor(std::move(who), std::move(request));
+  }
   net::HttpResponse refusal = net::HttpResponse::Json(
-      401,
-      RefusalBody(request.path, 401, "present the password as Authorization: Bearer or X-API-Key",
-                  request.request_id));
+      401, RefusalBody(request.path, 401,
+                       "present the password or a key as Authorization: Bearer or X-API-Key",
+                       request.request_id));
   refusal.headers.Set("WWW-Authenticate", "Bearer");
   co_return refusal;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "doors/principal.h"
+#include "doors/route_table.h"
 #include "net/http/server.h"
 
 namespace cairn::admin {
@@ -17,21 +19,22 @@ namespace cairn::admin {
 // browser sends cookies along with what other sites make it ask for.
 std::string PresentedSecret(const net::HttpRequest& request);
 
-// Whether a request that presents this secret may pass. Called on a loop's thread.
-using SecretCheck = std::function<bool(std::string_view secret)>;
+// Whom a request that presents this secret is from; null if nobody has it. Called on a loop's
+// thread.
+using Identify = std::function<std::shared_ptr<const doors::Principal>(std::string_view secret)>;
 
 struct GuardOptions {
-  SecretCheck check;
+  Identify identify;
   // How large a body may be where `inner` has no wish of its own (net::kDefaultBodyLimit).
   size_t default_body_limit = net::kDefaultBodyLimit;
 };
 
-// Lets only requests through to `inner` whose secret passes the check; the others get 401 and are
+// Finds out who asks, and lets the routes answer them as what they are; the others get 401 and are
 // not looked at further. /healthz and /readyz need no secret: a load balancer asks them, and they
 // tell nothing about the data.
 class Guard final : public net::HttpHandler {
  public:
-  Guard(GuardOptions options, std::unique_ptr<net::HttpHandler> inner);
+  Guard(GuardOptions options, std::unique_ptr<doors::RouteDoor> inner);
 
   size_t BodyLimit(const net::HttpRequest& head) override;
   boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override;
@@ -39,10 +42,10 @@ class Guard final : public net::HttpHandler {
                           std::string_view request_id) override;
 
  private:
-  bool Admits(const net::HttpRequest& request) const;
+  std::shared_ptr<const doors::Principal> Who(const net::HttpRequest& request) const;
 
   const GuardOptions options_;
-  const std::unique_ptr<net::HttpHandler> inner_;
+  const std::unique_ptr<doors::RouteDoor> inner_;
 };
 
 }  // namespace cairn::admin

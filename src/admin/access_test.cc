@@ -11,13 +11,17 @@
 namespace cairn::admin {
 namespace {
 
-class Echo final : public net::HttpHandler {
+class Echo final : public doors::RouteDoor {
  public:
   size_t BodyLimit(const net::HttpRequest& head) override {
     return head.path == "/special" ? 7 : net::kDefaultBodyLimit;
   }
   boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override {
     co_return net::HttpResponse::Text(200, request.path);
+  }
+  boost::asio::awaitable<net::HttpReply> HandleFor(
+      std::shared_ptr<const doors::Principal> principal, net::HttpRequest request) override {
+    co_return net::HttpResponse::Text(200, principal->name() + " " + request.path);
   }
 };
 
@@ -37,9 +41,15 @@ class GuardTest : public ::testing::Test {
     return std::get<net::HttpResponse>(reply.get());
   }
 
-  Guard guard_{{.check = [](std::string_view secret) { return secret == "sesame"; },
-                .default_body_limit = 9},
-               std::make_unique<Echo>()};
+  const std::shared_ptr<const doors::Principal> ali_ = std::make_shared<const doors::Principal>(
+      "ali", "worker", std::vector<std::string_view>(),
+      std::make_shared<doors::AclUser>("ali", doors::AclRules()));
+  Guard guard_{
+      {.identify = [this](std::string_view secret) -> std::shared_ptr<const doors::Principal> {
+         return secret == "sesame" ? ali_ : nullptr;
+       },
+       .default_body_limit = 9},
+      std::make_unique<Echo>()};
 };
 
 TEST_F(GuardTest, WithoutTheSecretTheAnswerIs401AndSaysHow) {
@@ -54,6 +64,11 @@ TEST_F(GuardTest, BothHeadersCarryTheSecret) {
   EXPECT_EQ(Ask("/metrics", {{"Authorization", "Bearer sesame"}}).status, 200);
   EXPECT_EQ(Ask("/metrics", {{"authorization", "bearer  sesame"}}).status, 200);
   EXPECT_EQ(Ask("/metrics", {{"X-API-Key", "sesame"}}).status, 200);
+}
+
+TEST_F(GuardTest, TheRoutesLearnWhoAsks) {
+  EXPECT_EQ(Ask("/metrics", {{"X-API-Key", "sesame"}}).body, "ali /metrics");
+  EXPECT_EQ(Ask("/healthz", {{"X-API-Key", "sesame"}}).body, "/healthz");
 }
 
 TEST_F(GuardTest, ACookieCarriesTheSecretOfWhatOnlyReads) {

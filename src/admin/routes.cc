@@ -109,11 +109,13 @@ void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
   const auto parts = std::make_shared<const AdminParts>(given);
   table.Add({.method = "GET",
              .path = "/healthz",
+             .queues = doors::QueueRule::kNone,
              .summary = "Whether the process is alive.",
              .responses = {{200, "It is.", kHealthSchema}},
              .handler = [](const RouteCall&) { return Alive(); }});
   table.Add({.method = "GET",
              .path = "/readyz",
+             .queues = doors::QueueRule::kNone,
              .summary = "Whether the server takes reads and writes.",
              .responses = {{200, "It does.", kReadySchema},
                            {503, "It does not, and why.", kNotReadySchema}},

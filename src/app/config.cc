@@ -190,14 +190,6 @@ class Loader {
       Problem(fmt::format("resp ({}) and http ({}) are both {}: each needs a port of its own",
                           OriginOf("resp"), OriginOf("http"), net::ToString(config.resp)));
     }
-    if (config.insecure || !config.password.empty()) return;
-    for (const auto& [name, address] : {std::pair{"resp", config.resp}, {"http", config.http}}) {
-      if (net::IsLoopback(address)) continue;
-      Problem(
-          fmt::format("{} {} ({}) can be reached from other machines and no password is set: set "
-                      "password_file, bind to 127.0.0.1, or allow it with --insecure",
-                      name, net::ToString(address), OriginOf(name)));
-    }
   }
 
   LoadedConfig loaded_;
@@ -215,6 +207,19 @@ Environment ProcessEnvironment() {
     }
   }
   return environment;
+}
+
+std::optional<std::string> WhyExposed(const Config& config) {
+  if (config.insecure || !config.password.empty()) return std::nullopt;
+  for (const auto& [name, address] : {std::pair{"resp", config.resp}, {"http", config.http}}) {
+    if (net::IsLoopback(address)) continue;
+    return fmt::format(
+        "{} {} can be reached from other machines and nobody needs a password or a "
+        "key: set password_file, bind to 127.0.0.1 and make a key, or allow it with "
+        "--insecure",
+        name, net::ToString(address));
+  }
+  return std::nullopt;
 }
 
 LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose) {

@@ -37,6 +37,10 @@ struct LoadedConfig {
 // to a server.
 enum class Purpose { kServe, kOther };
 
+// Why a server must not listen so, if what it stores asks nobody for a secret either; nullopt if it
+// may. A problem that only the server can find: keys are in the store.
+std::optional<std::string> WhyExposed(const Config& config);
+
 LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose = Purpose::kServe);
 
 }  // namespace cairn::app

@@ -272,15 +272,15 @@ TEST_F(ConfigTest, AProblemNeverPrintsThePassword) {
 TEST_F(ConfigTest, AddressForOtherMachinesNeedsAPasswordOrAnExplicitYes) {
   for (const char* door : {"resp", "http"}) {
     ConfigSources sources = FromFlag(door, "0.0.0.0:7777");
-    EXPECT_THAT(
-        LoadConfig(sources).problems,
-        ElementsAre(AllOf(HasSubstr(door), HasSubstr("0.0.0.0:7777"), HasSubstr("--insecure"))));
+    EXPECT_THAT(WhyExposed(LoadConfig(sources).config).value_or(""),
+                AllOf(HasSubstr(door), HasSubstr("0.0.0.0:7777"), HasSubstr("--insecure")));
     sources.flags["password"] = "sesame";
-    EXPECT_THAT(LoadConfig(sources).problems, IsEmpty());
+    EXPECT_EQ(WhyExposed(LoadConfig(sources).config), std::nullopt);
     sources.flags.erase("password");
     sources.flags["insecure"] = "true";
-    EXPECT_THAT(LoadConfig(sources).problems, IsEmpty());
+    EXPECT_EQ(WhyExposed(LoadConfig(sources).config), std::nullopt);
   }
+  EXPECT_EQ(WhyExposed(LoadConfig(FromFlag("resp", "127.0.0.1:7777")).config), std::nullopt);
 }
 
 TEST_F(ConfigTest, WhereAServerWouldListenDoesNotMatterToOtherCommands) {

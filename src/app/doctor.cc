@@ -240,12 +240,15 @@ class Examination {
     const bool in_the_clear = (!net::IsLoopback(config_.resp) && !RespSpeaksTls(config_)) ||
                               (!net::IsLoopback(config_.http) && !HttpSpeaksTls(config_));
     if (!reachable) return Ok("exposure", "only this machine can connect");
+    if (config_.password.empty() && config_.insecure) {
+      return Warn("exposure", "other machines can connect and need no password",
+                  "set password_file");
+    }
     if (config_.password.empty()) {
-      // Without --insecure the configuration has been refused for it already.
-      if (config_.insecure) {
-        Warn("exposure", "other machines can connect and need no password", "set password_file");
-      }
-      return;
+      return Warn("exposure",
+                  "other machines can connect and no password is set: a server starts so only if "
+                  "its store has an enabled key",
+                  "set password_file, or make a key while bound to 127.0.0.1");
     }
     if (!in_the_clear)
       return Ok("exposure", "other machines can connect, by TLS and with the password");

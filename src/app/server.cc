@@ -11,10 +11,13 @@
 
 #include "admin/access.h"
 #include "admin/health.h"
+#include "admin/key_routes.h"
+#include "admin/keyring.h"
 #include "admin/loop_latency.h"
 #include "admin/metrics.h"
 #include "admin/process_usage.h"
 #include "admin/routes.h"
+#include "app/config.h"
 #include "app/open_store.h"
 #include "app/redis_settings.h"
 #include "app/tls.h"
@@ -97,6 +100,7 @@ class Server::Impl {
   }
 
   ~Impl() {
+    keyring_.Stop();
     webhooks_.Stop();
     timers_.Stop();
     bulk_.Stop();
@@ -118,6 +122,10 @@ class Server::Impl {
   Result<void> Start() {
     CAIRN_ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsContext> tls, LoadTls(config_));
     CAIRN_RETURN_IF_ERROR(instance_.Load());
+    CAIRN_RETURN_IF_ERROR(keyring_.Start());
+    CAIRN_RETURN_IF_ERROR(CheckExposure());
+    // What has become too old while no server ran; if it cannot, later.
+    (void)instance_.pool().Submit([this] { (void)instance_.audit().Trim(); });
     CAIRN_RETURN_IF_ERROR(jobs::DueTimers::StartTidying(*store_));
     loops_.Start();
     instance_.PostToAll([this](doors::Dispatcher& dispatcher) { route_store_.Join(dispatcher); });
@@ -152,6 +160,15 @@ class Server::Impl {
     log_.Info("listening",
               {{"door", door}, {"address", net::ToString(address)}, {"tls", encrypted}});
     return address;
+  }
+
+  // Nobody from elsewhere is let in without a secret unless that is meant.
+  Result<void> CheckExposure() const {
+    if (instance_.needs_password()) return {};
+    if (std::optional<std::string> why = WhyExposed(config_)) {
+      return Error{ErrorCode::kInvalid, *std::move(why)};
+    }
+    return {};
   }
 
   // The tables are complete before the first handler is made from them.
@@ -194,12 +211,15 @@ class Server::Impl {
                        routes_);
     view::AddViewRoutes({.view = view_, .bulk = bulk_, .store = route_store_, .pool = search_pool_},
                         routes_);
+    admin::AddKeyRoutes(
+        {.instance = instance_, .store = route_store_, .keyring = keyring_, .random = random_},
+        routes_);
+    routes_.SetAudit(admin::IsAudited, admin::MakeAuditSink(route_store_, instance_.audit()));
     return [this](net::Loop& loop) {
-      const auto check = [this](std::string_view secret) {
-        return !instance_.needs_password() || instance_.PasswordMatches(secret);
-      };
+      const auto identify = [this](std::string_view secret) { return keyring_.Identify(secret); };
       return std::make_unique<admin::Guard>(
-          admin::GuardOptions{.check = check, .default_body_limit = config_.limit_http_body_bytes},
+          admin::GuardOptions{.identify = identify,
+                              .default_body_limit = config_.limit_http_body_bytes},
           routes_.MakeHandler(loop));
     };
   }
@@ -238,6 +258,7 @@ class Server::Impl {
   const std::unique_ptr<store::Store> store_;
   admin::Health health_;
   doors::Instance instance_;
+  admin::Keyring keyring_{instance_};
   data::ExpiryTimers expiry_{instance_.pubsub(), instance_.expired_keys()};
   data::ReclaimTimers reclaim_;
   seats::HoldTimers holds_{config_.seats_key_prefix, instance_.pubsub()};

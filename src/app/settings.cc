@@ -253,7 +253,8 @@ std::vector<Setting> MakeSettings() {
       PathSetting({"password_file", "A file whose first line is the password."}, "FILE",
                   &Config::password_file),
       SwitchSetting({"insecure",
-                     "Allow an address that other machines can reach although no password is set."},
+                     "Allow an address that other machines can reach although nobody needs a "
+                     "password or key."},
                     &Config::insecure),
       CorsSetting({"cors.origins",
                    "Which web pages may use HTTP from a browser, beside those of its own origin: * "

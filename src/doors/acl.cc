@@ -65,7 +65,7 @@ void AclUser::Set(AclRules rules) {
   auto shared = std::make_shared<const AclRules>(std::move(rules));
   const std::lock_guard lock(mutex_);
   rules_ = std::move(shared);
-  unrestricted_ = rules_->AllowsEverything();
+  unrestricted_ = rules_->AllowsEverything() && queues_ == nullptr;
 }
 
 void AclUser::Delete() {
@@ -117,7 +117,13 @@ Acl::Acl(const CommandTable& table)
 
 void Acl::Changed() {
   const auto rules = default_user_->rules();
-  auth_required_ = !rules->nopass() || !rules->on();
+  auth_required_ = !rules->nopass() || !rules->on() || keys_required_;
+}
+
+void Acl::SetKeysRequired(bool required) {
+  const std::lock_guard lock(mutex_);
+  keys_required_ = required;
+  Changed();
 }
 
 void Acl::SetDefaultPassword(std::string_view password) {
@@ -145,12 +151,19 @@ std::vector<std::shared_ptr<AclUser>> Acl::users() const {
   return users;
 }
 
-std::shared_ptr<AclUser> Acl::Authenticate(std::string_view name, std::string_view password) const {
+std::shared_ptr<AclUser> Acl::FindByPassword(std::string_view name,
+                                             std::string_view password) const {
   std::shared_ptr<AclUser> user = Find(name);
   if (user == nullptr) return nullptr;
   const auto rules = user->rules();
   if (!rules->on() || !rules->AcceptsPassword(password)) return nullptr;
-  return user;
+  const bool let_in_by_key = rules->nopass() && user == default_user_ && keys_required_;
+  return let_in_by_key ? nullptr : user;
+}
+
+std::shared_ptr<AclUser> Acl::Authenticate(std::string_view name, std::string_view password) const {
+  if (std::shared_ptr<AclUser> user = FindByPassword(name, password)) return user;
+  return key_lookup_ ? key_lookup_(name, password) : nullptr;
 }
 
 Result<void> Acl::SetUser(std::string_view name, Args rules) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "doors/acl_rules.h"
 #include "doors/command_table.h"
+#include "doors/queue_scope.h"
 #include "store/transaction.h"
 
 // Who may do what. One row of the space `system` per user that was ever changed:
@@ -37,20 +39,37 @@ void AddAclScope(store::Scopes& scopes);
 // One user, shared by its sessions. Safe to use from any thread.
 class AclUser {
  public:
-  AclUser(std::string name, AclRules rules) : name_(std::move(name)) { Set(std::move(rules)); }
+  AclUser(std::string name, AclRules rules) : AclUser(std::move(name), std::move(rules), "acl") {}
+  // One that a key stands for. `queues`: those whose jobs it may touch, null for all.
+  AclUser(std::string name, AclRules rules, std::string role,
+          std::shared_ptr<const QueueScope> queues = nullptr)
+      : name_(std::move(name)),
+        role_(std::move(role)),
+        is_default_(name_ == kDefaultUser),
+        queues_(std::move(queues)) {
+    Set(std::move(rules));
+  }
 
   const std::string& name() const { return name_; }
+  const std::string& role() const { return role_; }
+  bool is_default() const { return is_default_; }
   // Whether nothing needs to be checked, which is asked for every request.
   bool unrestricted() const { return unrestricted_.load(std::memory_order_relaxed); }
   bool deleted() const { return deleted_.load(std::memory_order_relaxed); }
   std::shared_ptr<const AclRules> rules() const;
+  const QueueScope* queues() const { return queues_.get(); }
+
+  // It may do nothing from now on; Dispatcher::EnforceAcl closes its connections.
+  void Delete();
 
  private:
   friend class Acl;
   void Set(AclRules rules);
-  void Delete();
 
   const std::string name_;
+  const std::string role_;
+  const bool is_default_;
+  const std::shared_ptr<const QueueScope> queues_;
   std::atomic<bool> unrestricted_{false};
   std::atomic<bool> deleted_{false};
   mutable std::mutex mutex_;
@@ -97,6 +116,14 @@ class Acl {
 
   // The user "default" takes this password, besides those stored; empty: none is needed.
   void SetDefaultPassword(std::string_view password);
+  // Other secrets that let somebody in, by AUTH secret or AUTH name secret: the user it stands for,
+  // null if it is none. Set before there are connections.
+  using KeyLookup =
+      std::function<std::shared_ptr<AclUser>(std::string_view name, std::string_view secret)>;
+  void set_key_lookup(KeyLookup lookup) { key_lookup_ = std::move(lookup); }
+  // While there are such secrets, nobody is let in without one: that "default" needs no password
+  // does not count.
+  void SetKeysRequired(bool required);
   // Whether a connection that has not authenticated may do nothing.
   bool auth_required() const { return auth_required_.load(std::memory_order_relaxed); }
 
@@ -104,6 +131,8 @@ class Acl {
   std::shared_ptr<AclUser> Find(std::string_view name) const;  // null: no such user
   std::vector<std::shared_ptr<AclUser>> users() const;         // by name
   // The user, if there is one that is on and takes the password.
+  std::shared_ptr<AclUser> FindByPassword(std::string_view name, std::string_view password) const;
+  // The same, or the one that a key stands for.
   std::shared_ptr<AclUser> Authenticate(std::string_view name, std::string_view password) const;
 
   // Makes the user if there is none. The message of an error is the reply.
@@ -136,6 +165,8 @@ class Acl {
   Texts stored_;  // each user's rules as last read or written here
   std::map<std::string, std::shared_ptr<AclUser>, std::less<>> users_;
   const std::shared_ptr<AclUser> default_user_;
+  KeyLookup key_lookup_;
+  std::atomic<bool> keys_required_{false};
   std::atomic<bool> auth_required_{false};
   AclLog log_;
 };

@@ -44,14 +44,6 @@ std::string Lowered(std::string_view text) {
   return lowered;
 }
 
-std::string HashOf(std::string_view password) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  CAIRN_CHECK(EVP_Digest(password.data(), password.size(), digest.data(), &size, EVP_sha256(),
-                         nullptr) == 1);
-  return HexEncode({reinterpret_cast<const char*>(digest.data()), size});
-}
-
 bool IsHash(std::string_view text) {
   return text.size() == 64 && std::ranges::all_of(text, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -121,6 +113,14 @@ std::optional<AclRefusal> MoreTelling(const AclRefusal& a, const AclRefusal& b) 
 }
 
 }  // namespace
+
+std::string SecretHash(std::string_view secret) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  CAIRN_CHECK(
+      EVP_Digest(secret.data(), secret.size(), digest.data(), &size, EVP_sha256(), nullptr) == 1);
+  return HexEncode({reinterpret_cast<const char*>(digest.data()), size});
+}
 
 std::span<const std::string_view> AclCategories() { return kCategories; }
 
@@ -416,7 +416,7 @@ Result<void> AclRules::ApplyPassword(std::string_view rule) {
                  "The password hash must be exactly 64 characters and contain only lowercase "
                  "hexadecimal characters"};
   }
-  const std::string hash = given_as_hash ? std::string(rule.substr(1)) : HashOf(rule.substr(1));
+  const std::string hash = given_as_hash ? std::string(rule.substr(1)) : SecretHash(rule.substr(1));
   const auto known = std::ranges::find(passwords_, hash);
   if (add) {
     if (known == passwords_.end()) passwords_.push_back(hash);
@@ -464,7 +464,7 @@ bool AclRules::AllowsChannel(std::string_view channel, bool is_pattern) const {
 
 bool AclRules::AcceptsPassword(std::string_view password) const {
   if (nopass_) return true;
-  const std::string hash = HashOf(password);
+  const std::string hash = SecretHash(password);
   bool accepted = false;
   for (const std::string& known : passwords_) {
     if (EqualInConstantTime(hash, known)) accepted = true;

@@ -36,6 +36,9 @@ struct AclRefusal {
   friend bool operator==(const AclRefusal&, const AclRefusal&) = default;
 };
 
+// SHA-256 in hexadecimal: how passwords and keys are stored.
+std::string SecretHash(std::string_view secret);
+
 // "keyspace", "read" … in the order of ACL CAT.
 std::span<const std::string_view> AclCategories();
 // Whether `command` is in the category, given without @ and in any case.

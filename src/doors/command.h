@@ -136,8 +136,8 @@ struct Caller {
   bool in_script = false;
   // It has been waiting and looks again: a key of another type is as good as none.
   bool woken = false;
-  // Whose rights bound what it does, if they have bounds; commands that call or read more than
-  // their arguments name go by it.
+  // Who it is, whose rights bound what it does; commands that call or read more than their
+  // arguments name go by it. Null: the user "default", without bounds.
   std::shared_ptr<const AclUser> user = {};
 };
 

@@ -57,7 +57,8 @@ void Echo(ConnectionContext& context) { context.reply.Bulk(context.args[1]); }
 void Auth(ConnectionContext& context) {
   const Args args = context.args;
   if (args.size() > 3) return context.Fail(kSyntaxError);
-  if (args.size() == 2 && context.dispatcher.instance().acl().default_user()->rules()->nopass()) {
+  if (args.size() == 2 && !context.dispatcher.instance().needs_password() &&
+      context.dispatcher.instance().acl().default_user()->rules()->nopass()) {
     return context.Fail(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?");

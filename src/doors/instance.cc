@@ -31,6 +31,7 @@ Instance::Instance(InstanceOptions options, store::Store& store, const Clock& cl
       acl_(commands_),
       waiters_(store, [this](std::function<void()> function) { Post(std::move(function)); }),
       password_(options_.password),
+      audit_(store, pool_),
       pool_({.name = "store", .threads = options_.pool_threads}) {
   acl_.SetDefaultPassword(password_);
   AddSettings();
@@ -54,7 +55,7 @@ void Instance::set_password(std::string_view password) {
 }
 
 bool Instance::PasswordMatches(std::string_view password) const {
-  return acl_.Authenticate(kDefaultUser, password) != nullptr;
+  return acl_.FindByPassword(kDefaultUser, password) != nullptr;
 }
 
 Result<void> Instance::Load() {

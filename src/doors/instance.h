@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "base/thread_pool.h"
 #include "doors/acl.h"
+#include "doors/audit_log.h"
 #include "doors/busy.h"
 #include "doors/clients.h"
 #include "doors/command_table.h"
@@ -90,6 +91,7 @@ class Instance {
   // Scripts may call commands that are not meant for them: DEBUG, for tests.
   std::atomic<bool>& scripts_call_denied() { return scripts_call_denied_; }
   Acl& acl() { return acl_; }
+  AuditLog& audit() { return audit_; }
   ErrorCounters& errors() { return errors_; }
   // How many connections MONITOR the others.
   std::atomic<size_t>& monitors() { return monitors_; }
@@ -204,6 +206,7 @@ class Instance {
   mutable std::mutex dispatchers_mutex_;
   std::vector<Dispatcher*> dispatchers_;
   std::unique_ptr<Relay> relay_;  // null: nobody else serves the store
+  AuditLog audit_;
   ThreadPool pool_;
 };
 

@@ -62,6 +62,19 @@ json::object DefaultResponse(const ErrorForm* form) {
           {"content", Content("application/json", schema->json())}};
 }
 
+// What becomes of a caller who may touch some queues alone.
+std::string_view QueueRuleName(QueueRule rule) {
+  switch (rule) {
+    case QueueRule::kAll:
+      return "all";
+    case QueueRule::kScoped:
+      return "scoped";
+    case QueueRule::kNone:
+      return "none";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string RouteTable::OpenApi() const {
@@ -86,6 +99,7 @@ std::string RouteTable::OpenApi() const {
                               {"responses", std::move(responses)}};
     if (!route.permission.empty()) {
       operation["x-permission"] = route.permission;
+      operation["x-queues"] = QueueRuleName(route.queues);
       operation["security"] = json::array{json::object{{"bearer", json::array{}}},
                                           json::object{{"apiKey", json::array{}}}};
     }

@@ -2,7 +2,9 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/value.hpp>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,7 @@
 namespace cairn::doors {
 
 struct Route;
+class Principal;
 
 // One request for a route, complete and checked against its row.
 struct RouteCall {
@@ -29,6 +32,8 @@ struct RouteCall {
   std::vector<std::pair<std::string_view, std::string>> path_values;
   // The body, for a route with a request schema; null otherwise, and where it was left out.
   boost::json::value body;
+  // Who asks; null where nobody is asked who they are.
+  std::shared_ptr<const Principal> principal;
 
   // The value of {name}, which the path must have.
   const std::string& PathValue(std::string_view name) const;
@@ -55,10 +60,19 @@ struct RouteResponse {
   std::string_view content_type = "application/json";
 };
 
+// How a route keeps to the queues that its caller may touch (Principal::queues).
+enum class QueueRule : uint8_t {
+  kAll,     // it is not for callers who may not touch all queues: they get 403
+  kScoped,  // its handler refuses, or leaves out, what is of other queues
+  kNone,    // it names and shows nothing of any queue
+};
+
 struct Route {
   std::string_view method;           // "GET", "POST", …; HEAD is answered as GET without its body
   std::string_view path;             // "/v1/events/{id}"
   std::string_view permission = {};  // what a key must allow; empty: open to everyone
+  // A row that says nothing is closed to who may not touch all queues.
+  QueueRule queues = QueueRule::kAll;
   std::string_view summary;
   std::string_view tag = "server";
   std::vector<QueryParameter> query = {};

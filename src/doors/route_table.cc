@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
@@ -46,6 +47,18 @@ struct Misfit {
 
 Misfit Invalid(std::string message) { return {"invalid", std::move(message)}; }
 
+// Why the principal may not have what the row gives.
+std::optional<Error> WhyForbidden(const Principal& principal, const Route& route) {
+  if (!principal.Allows(route.permission)) {
+    return Error{ErrorCode::kForbidden,
+                 fmt::format("the role {} does not allow {}", principal.role(), route.permission)};
+  }
+  if (principal.queues() == nullptr || route.queues != QueueRule::kAll) return std::nullopt;
+  return Error{ErrorCode::kForbidden,
+               fmt::format("this key is for the queues {} alone, and {} {} is about more",
+                           principal.queues()->Describe(), route.method, route.path)};
+}
+
 bool HasQueryType(std::string_view value, std::string_view type) {
   if (type == "integer") return ParseInteger(value).has_value();
   if (type == "boolean") return value == "true" || value == "false";
@@ -81,6 +94,41 @@ std::optional<Misfit> ParseBody(const JsonSchema& schema, std::string_view text,
   return std::nullopt;
 }
 
+// The query as the audit log has it.
+std::string QueryText(const net::HttpRequest& request) {
+  std::string text;
+  for (const auto& [name, value] : request.query) {
+    if (!text.empty()) text.push_back('&');
+    text += net::PercentEncode(name) + "=" + net::PercentEncode(value);
+  }
+  return text;
+}
+
+// A request whose outcome is to be kept.
+struct AuditedChange {
+  AuditSink sink;
+  AuditEntry entry;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+};
+using SharedChange = std::shared_ptr<AuditedChange>;
+
+awaitable<void> Keep(SharedChange change, int status) {
+  AuditEntry entry = change->entry;
+  entry.status = status;
+  entry.duration_us = std::chrono::duration_cast<std::chrono::microseconds>(
+                          std::chrono::steady_clock::now() - change->begin)
+                          .count();
+  co_await change->sink(std::move(entry));
+}
+
+// `run` stays where it is, in the reply.
+awaitable<net::HttpResponse> RunAudited(SharedChange change,
+                                        const std::function<awaitable<net::HttpResponse>()>* run) {
+  net::HttpResponse response = co_await (*run)();
+  co_await Keep(change, response.status);
+  co_return response;
+}
+
 }  // namespace
 
 const std::string& RouteCall::PathValue(std::string_view name) const {
@@ -93,6 +141,7 @@ const std::string& RouteCall::PathValue(std::string_view name) const {
 RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)) {
   Add({.method = "GET",
        .path = "/openapi.json",
+       .queues = QueueRule::kNone,
        .summary = "This document.",
        .responses = {{200, "The OpenAPI document of the server.",
                       R"({"type":"object","additionalProperties":true})"}},
@@ -129,6 +178,11 @@ void RouteTable::SetErrorForm(ErrorForm form) {
   const Result<JsonSchema> schema = JsonSchema::Parse(form.schema);
   CAIRN_CHECK(schema.ok(), "{}: {}", form.prefix, schema.error().message);
   error_forms_.push_back(std::move(form));
+}
+
+void RouteTable::SetAudit(const std::function<bool(const Route&)>& which, AuditSink sink) {
+  for (Row& row : rows_) row.audited = which(row.route);
+  audit_ = std::move(sink);
 }
 
 const ErrorForm* RouteTable::FormOf(std::string_view path) const {
@@ -185,7 +239,7 @@ const std::string& RouteTable::OpenApiOnce() const {
 }
 
 // The routes behind one loop.
-class RouteHttpHandler final : public net::HttpHandler {
+class RouteHttpHandler final : public RouteDoor {
  public:
   explicit RouteHttpHandler(const RouteTable& table) : table_(table) {}
 
@@ -195,20 +249,25 @@ class RouteHttpHandler final : public net::HttpHandler {
   }
 
   awaitable<net::HttpReply> Handle(net::HttpRequest request) override {
-    const std::string request_id = request.request_id;
-    const std::string path = request.path;
+    return HandleFor(nullptr, std::move(request));
+  }
+
+  // No coroutine itself, and those below take nothing that a move could throw on: GCC 12 warns of
+  // the frame that would be freed then.
+  awaitable<net::HttpReply> HandleFor(std::shared_ptr<const Principal> principal,
+                                      net::HttpRequest request) override {
     const RouteTable::Match match = table_.Find(request);
-    if (match.row == nullptr) co_return NoRoute(match, request);
-    RouteCall call{
-        .route = match.row->route, .request = std::move(request), .path_values = {}, .body = {}};
-    if (const std::optional<Misfit> misfit = Check(*match.row, call)) {
-      co_return net::HttpResponse::Json(
-          match.row->route.malformed_status,
-          table_.ErrorBody(path, misfit->code, misfit->message, request_id));
+    if (match.row == nullptr) {
+      return Ready(std::make_shared<net::HttpReply>(NoRoute(match, request)));
     }
-    Result<net::HttpReply> reply = co_await match.row->route.handler(call);
-    if (!reply.ok()) co_return ErrorResponse(path, reply.error(), request_id);
-    co_return *std::move(reply);
+    const bool audited = match.row->audited && principal != nullptr;
+    auto call = std::make_shared<RouteCall>(RouteCall{.route = match.row->route,
+                                                      .request = std::move(request),
+                                                      .path_values = {},
+                                                      .body = {},
+                                                      .principal = std::move(principal)});
+    return audited ? AnswerAudited(*match.row, std::move(call))
+                   : Answer(*match.row, std::move(call));
   }
 
   std::string RefusalBody(std::string_view path, int status, std::string_view message,
@@ -217,6 +276,46 @@ class RouteHttpHandler final : public net::HttpHandler {
   }
 
  private:
+  static awaitable<net::HttpReply> Ready(std::shared_ptr<net::HttpReply> reply) {
+    co_return std::move(*reply);
+  }
+
+  awaitable<net::HttpReply> Answer(const RouteTable::Row& row,
+                                   std::shared_ptr<RouteCall> call) const {
+    const net::HttpRequest& request = call->request;
+    if (call->principal != nullptr) {
+      const std::optional<Error> why = WhyForbidden(*call->principal, row.route);
+      if (why) co_return ErrorResponse(request.path, *why, request.request_id);
+    }
+    if (const std::optional<Misfit> misfit = Check(row, *call)) {
+      co_return net::HttpResponse::Json(
+          row.route.malformed_status,
+          table_.ErrorBody(request.path, misfit->code, misfit->message, request.request_id));
+    }
+    Result<net::HttpReply> reply = co_await row.route.handler(*call);
+    if (!reply.ok()) co_return ErrorResponse(request.path, reply.error(), request.request_id);
+    co_return *std::move(reply);
+  }
+
+  awaitable<net::HttpReply> AnswerAudited(const RouteTable::Row& row,
+                                          std::shared_ptr<RouteCall> call) const {
+    auto change = std::make_shared<AuditedChange>(
+        AuditedChange{.sink = table_.audit_,
+                      .entry = {.principal = call->principal->name(),
+                                .role = call->principal->role(),
+                                .method = call->request.method,
+                                .path = call->request.path,
+                                .query = QueryText(call->request)}});
+    net::HttpReply reply = co_await Answer(row, std::move(call));
+    if (auto* const late = std::get_if<net::HttpLateResponse>(&reply)) {
+      late->run = [change, run = std::move(late->run)] { return RunAudited(change, &run); };
+      co_return reply;
+    }
+    const auto* const response = std::get_if<net::HttpResponse>(&reply);
+    co_await Keep(change, response == nullptr ? 200 : response->status);
+    co_return reply;
+  }
+
   net::HttpResponse ErrorResponse(std::string_view path, const Error& error,
                                   std::string_view request_id) const {
     const int status = ErrorRowOf(error.code).http_status;
@@ -255,7 +354,7 @@ class RouteHttpHandler final : public net::HttpHandler {
   const RouteTable& table_;
 };
 
-std::unique_ptr<net::HttpHandler> RouteTable::MakeHandler(net::Loop& /*loop*/) {
+std::unique_ptr<RouteDoor> RouteTable::MakeHandler(net::Loop& /*loop*/) {
   return std::make_unique<RouteHttpHandler>(*this);
 }
 

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doors/audit_log.h"
 #include "doors/json_schema.h"
+#include "doors/principal.h"
 #include "doors/route.h"
 #include "net/http/server.h"
 
@@ -36,6 +38,18 @@ struct ErrorForm {
   std::string_view schema;  // JSON schema of the body
 };
 
+// The routes as one loop sees them.
+class RouteDoor : public net::HttpHandler {
+ public:
+  // Answers as Handle does, but 403 to what `principal` may not. It need not be the one of the
+  // request before.
+  virtual boost::asio::awaitable<net::HttpReply> HandleFor(
+      std::shared_ptr<const Principal> principal, net::HttpRequest request) = 0;
+};
+
+// Keeps an entry of the audit log, and returns when it is kept.
+using AuditSink = std::function<boost::asio::awaitable<void>(AuditEntry)>;
+
 // All routes of the server. Filled at start by one thread, layer by layer; from MakeHandler on it
 // does not change and may be used from any thread. Answers /openapi.json itself.
 class RouteTable {
@@ -51,11 +65,15 @@ class RouteTable {
   // Errors of paths with the form's prefix are told so, also those of no route at all.
   void SetErrorForm(ErrorForm form);
 
+  // What a principal does by one of `which` rows, refused or not, is kept before it is answered.
+  // The table is complete.
+  void SetAudit(const std::function<bool(const Route&)>& which, AuditSink sink);
+
   // Finds the row for each request, checks the request against it, and runs it. 404 for an unknown
   // path, 405 with Allow for an unknown method of a known one, 400 for what does not fit the row;
   // all with the JSON body of HttpErrorJson, or of the path's ErrorForm. The table outlives the
-  // handler.
-  std::unique_ptr<net::HttpHandler> MakeHandler(net::Loop& loop);
+  // handler. Handle lets everybody do everything.
+  std::unique_ptr<RouteDoor> MakeHandler(net::Loop& loop);
 
   // The OpenAPI 3.0 document of all rows.
   std::string OpenApi() const;
@@ -73,6 +91,7 @@ class RouteTable {
     std::vector<std::string_view> segments;  // of route.path
     std::optional<JsonSchema> request_schema;
     std::vector<std::optional<JsonSchema>> response_schemas;  // beside route.responses
+    bool audited = false;
   };
   struct Match {
     const Row* row = nullptr;
@@ -91,6 +110,7 @@ class RouteTable {
   const ApiInfo info_;
   std::deque<Row> rows_;
   std::vector<ErrorForm> error_forms_;
+  AuditSink audit_;
   mutable std::once_flag open_api_made_;
   mutable std::string open_api_;
 };

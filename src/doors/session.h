@@ -131,7 +131,7 @@ class Session final : public net::RespSession {
 
   Caller caller() const {
     Caller caller{.db = db, .protocol = protocol, .connection_id = connection_.id()};
-    if (!user_->unrestricted()) caller.user = user_;
+    if (!user_->is_default() || !user_->unrestricted()) caller.user = user_;
     return caller;
   }
 

@@ -19,6 +19,7 @@ Result<void> RunGet(CommandContext& command, Context& here) {
     return {};
   }
   if (!job.ok()) return job.error();
+  CAIRN_RETURN_IF_ERROR(CheckJob(here.queues, *job));
   CAIRN_ASSIGN_OR_RETURN(const auto errors, GetErrors(here.transaction, *job));
   std::string json;
   AppendJob(*job, errors, json);
@@ -130,7 +131,7 @@ void AddActionCommands(doors::Instance& instance) {
             .complexity = "O(1)",
             .summary = row.summary,
             .syntax = row.syntax},
-           row.scoping, row.handler);
+           row.scoping, row.handler, (row.flags & doors::kWrite) != 0 ? Audit::kYes : Audit::kNo);
   }
 }
 

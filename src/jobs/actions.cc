@@ -70,6 +70,17 @@ Result<Job> Get(store::Reader& reader, std::string_view id) {
   return Refuse(Reason::kNotFound, fmt::format("there is no job {}", Printable(id, 64)));
 }
 
+Result<void> CheckQueue(const doors::QueueScope* queues, std::string_view queue) {
+  if (doors::Allows(queues, queue)) return {};
+  return Refuse(Reason::kForbidden,
+                fmt::format("the key is not for the queue {}", Printable(queue, 64)));
+}
+
+Result<void> CheckJob(const doors::QueueScope* queues, const Job& job) {
+  if (doors::Allows(queues, job.queue)) return {};
+  return Refuse(Reason::kForbidden, fmt::format("the key is not for the queue of {}", job.id));
+}
+
 Result<std::vector<JobError>> GetErrors(store::Reader& reader, const Job& job) {
   std::vector<JobError> errors;
   if (!job.has_errors) return errors;
@@ -96,7 +107,7 @@ store::Topic JobTopic(std::string_view id) { return store::Topic::Of(Space::kJob
 
 Result<CancelResult> Cancel(Context& context, std::string_view id, std::string_view reason) {
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   if (IsFinished(job.state)) return WrongState(Reason::kCancel, job, "cancelled");
   const CancelResult result{.was_active = job.state == State::kActive};
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
@@ -109,7 +120,7 @@ Result<CancelResult> Cancel(Context& context, std::string_view id, std::string_v
 
 Result<void> Hold(Context& context, std::string_view id, std::string_view reason) {
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   if (IsFinished(job.state) || job.state == State::kHeld) {
     return WrongState(Reason::kHold, job, "held");
   }
@@ -126,7 +137,7 @@ Result<void> Hold(Context& context, std::string_view id, std::string_view reason
 
 Result<void> Approve(Context& context, std::string_view id) {
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   if (job.state != State::kHeld) return WrongState(Reason::kApprove, job, "approved");
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   job.reason.clear();
@@ -137,7 +148,7 @@ Result<void> Approve(Context& context, std::string_view id) {
 
 Result<void> Reject(Context& context, std::string_view id, std::string_view reason) {
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   if (job.state != State::kHeld) return WrongState(Reason::kReject, job, "rejected");
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   job.reason = reason.empty() ? "rejected" : reason.substr(0, kMaxReasonBytes);
@@ -155,8 +166,9 @@ Result<void> Move(Context& context, std::string_view id, std::string_view queue)
   if (!IsName(queue, kMaxQueueNameBytes)) {
     return Refuse(Reason::kValidation, "queue is not the name of a queue");
   }
+  CAIRN_RETURN_IF_ERROR(CheckQueue(context.queues, queue));
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   if (job.state == State::kActive) return WrongState(Reason::kMove, job, "moved");
   if (job.queue == queue) return {};
   CAIRN_RETURN_IF_ERROR(ledger.RequireQueue(queue));
@@ -178,7 +190,7 @@ Result<void> Move(Context& context, std::string_view id, std::string_view queue)
 
 Result<void> Retry(Context& context, std::string_view id, const RetryOptions& options) {
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   const bool waits = job.state == State::kScheduled || job.state == State::kRetrying;
   if (!waits && !IsFinished(job.state)) return WrongState(Reason::kRetry, job, "retried");
   if (!waits) {
@@ -205,7 +217,7 @@ Result<void> Retry(Context& context, std::string_view id, const RetryOptions& op
 
 Result<void> SetPriority(Context& context, std::string_view id, Priority priority) {
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   if (job.state == State::kActive || IsFinished(job.state)) {
     return WrongState(Reason::kPriority, job, "given another priority");
   }
@@ -220,7 +232,7 @@ Result<void> SetPriority(Context& context, std::string_view id, Priority priorit
 
 Result<EnqueueResult> Replay(Context& context, std::string_view id) {
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(const Job source, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(const Job source, ledger.LoadNamed(id));
   Job job;
   job.queue = source.queue;
   job.priority = source.priority;
@@ -240,7 +252,7 @@ Result<EnqueueResult> Replay(Context& context, std::string_view id) {
 
 Result<void> Delete(Context& context, std::string_view id) {
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   CAIRN_RETURN_IF_ERROR(ledger.Remove(job, "deleted"));
   return ledger.Save();
 }

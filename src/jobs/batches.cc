@@ -87,6 +87,13 @@ Result<std::optional<Batch>> LoadBatch(store::Reader& reader, std::string_view i
   return std::optional(ParseBatch(id, *members));
 }
 
+Result<void> CheckBatch(const doors::QueueScope* queues, const BatchOptions& options) {
+  if (queues == nullptr) return {};
+  if (!options.callback_queue.empty()) return CheckQueue(queues, options.callback_queue);
+  return Refuse(Reason::kForbidden,
+                "the key is for some queues alone, and the batch has no callback_queue");
+}
+
 Result<void> CheckBatchOptions(const BatchOptions& options) {
   if (!options.callback_queue.empty() && !IsName(options.callback_queue, kMaxQueueNameBytes)) {
     return Refuse(Reason::kValidation, "callback_queue is not the name of a queue");
@@ -115,6 +122,7 @@ void AddBatchScopes(const BatchOptions& options, Held& held) {
 
 Result<Batch> OpenBatch(Context& context, const BatchOptions& options) {
   CAIRN_RETURN_IF_ERROR(CheckBatchOptions(options));
+  CAIRN_RETURN_IF_ERROR(CheckBatch(context.queues, options));
   Ledger ledger(context);
   // Its lane is that of the queue it calls back: at its end no more is needed.
   const std::string id = ledger.NewBatch(options, LaneOfQueue(options.callback_queue));
@@ -129,6 +137,7 @@ Result<Batch> SealBatch(Context& context, std::string_view id) {
   CAIRN_ASSIGN_OR_RETURN(const auto found, ledger.BatchOf(id));
   if (!found) return NoBatch(id);
   Ledger::BatchRow& row = **found;
+  CAIRN_RETURN_IF_ERROR(CheckBatch(context.queues, row.batch.options));
   if (!std::exchange(row.batch.sealed, true)) {
     row.changed = true;
     std::string data = "{";

@@ -94,6 +94,34 @@ Result<void> CheckRequest(const EnqueueRequest& request) {
   return {};
 }
 
+// --- Whether the one who asks may --------------------------------------------------------------
+
+Result<void> CheckChain(const doors::QueueScope* queues, std::string_view json) {
+  if (json.empty()) return {};
+  CAIRN_ASSIGN_OR_RETURN(const Chain chain, ParseChain(json));
+  for (const ChainStep& step : chain.steps) {
+    CAIRN_RETURN_IF_ERROR(CheckQueue(queues, step.queue));
+  }
+  for (const auto& step : {chain.on_failure, chain.on_exit}) {
+    if (step) CAIRN_RETURN_IF_ERROR(CheckQueue(queues, step->queue));
+  }
+  return {};
+}
+
+// Its own queue, and those that its end may put jobs into.
+Result<void> CheckQueues(const doors::QueueScope* queues, const EnqueueRequest& request) {
+  if (queues == nullptr) return {};
+  CAIRN_RETURN_IF_ERROR(CheckQueue(queues, request.queue));
+  CAIRN_RETURN_IF_ERROR(CheckChain(queues, request.chain));
+  return CheckChain(queues, request.chain_config);
+}
+
+// A batch that is closed from the start needs no callback to be somebody's: all its jobs are.
+Result<void> CheckCallback(const doors::QueueScope* queues, const BatchOptions& options) {
+  return options.callback_queue.empty() ? Result<void>()
+                                        : CheckQueue(queues, options.callback_queue);
+}
+
 // --- What the store has to say -------------------------------------------------------------------
 
 // Checks that must not fail half way through a batch.
@@ -104,12 +132,13 @@ Result<void> CheckStored(Ledger& ledger, const EnqueueRequest& request) {
       return Refuse(Reason::kNotFound,
                     fmt::format("there is no batch {}", Printable(request.batch_id, 64)));
     }
+    CAIRN_RETURN_IF_ERROR(CheckBatch(ledger.context().queues, (*batch)->batch.options));
     if ((*batch)->batch.sealed) {
       return Refuse(Reason::kBatch, fmt::format("batch {} is sealed", request.batch_id));
     }
   }
   for (const std::string& id : request.depends_on) {
-    const Result<Job> dependency = ledger.Load(id);
+    const Result<Job> dependency = ledger.LoadNamed(id);
     if (dependency.ok()) continue;
     const ReasonRow* const reason = FindReason(dependency.error());
     if (reason == nullptr) return dependency.error();
@@ -340,6 +369,7 @@ void AddEnqueueScopes(const EnqueueRequest& request, Held& held) {
 
 Result<EnqueueResult> Enqueue(Context& context, const EnqueueRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckRequest(request));
+  CAIRN_RETURN_IF_ERROR(CheckQueues(context.queues, request));
   Ledger ledger(context);
   CAIRN_RETURN_IF_ERROR(CheckStored(ledger, request));
   CAIRN_ASSIGN_OR_RETURN(EnqueueResult result, EnqueueChecked(ledger, request));
@@ -352,6 +382,13 @@ void AddEnqueueScopes(const EnqueueBatchRequest& request, Held& held) {
   if (request.batch && !request.jobs.empty()) held.AddLane(LaneOfBatch(request));
 }
 
+Result<void> CheckQueues(const Context& context, const EnqueueBatchRequest& request) {
+  for (const EnqueueRequest& job : request.jobs) {
+    CAIRN_RETURN_IF_ERROR(CheckQueues(context.queues, job));
+  }
+  return request.batch ? CheckCallback(context.queues, *request.batch) : Result<void>();
+}
+
 Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request) {
   if (request.jobs.empty() || request.jobs.size() > kMaxEnqueueBatch) {
     return Bad(fmt::format("jobs must be 1 to {}", kMaxEnqueueBatch));
@@ -359,6 +396,7 @@ Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequ
   Ledger ledger(context);
   for (size_t i = 0; i < request.jobs.size(); ++i) {
     Result<void> checked = CheckRequest(request.jobs[i]);
+    if (checked.ok()) checked = CheckQueues(context.queues, request.jobs[i]);
     if (checked.ok()) checked = CheckStored(ledger, request.jobs[i]);
     if (checked.ok()) continue;
     const ReasonRow* const reason = FindReason(checked.error());
@@ -368,6 +406,7 @@ Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequ
   EnqueueBatchResult result;
   if (request.batch) {
     CAIRN_RETURN_IF_ERROR(CheckBatchOptions(*request.batch));
+    CAIRN_RETURN_IF_ERROR(CheckCallback(context.queues, *request.batch));
     result.batch_id = ledger.NewBatch(*request.batch, LaneOfBatch(request));
   }
   result.jobs.reserve(request.jobs.size());

@@ -199,6 +199,7 @@ Result<void> RunSeal(CommandContext& command, Context& here) {
 
 Result<void> RunBatch(CommandContext& command, Context& here) {
   CAIRN_ASSIGN_OR_RETURN(const Batch batch, GetBatch(here.transaction, command.args[1]));
+  CAIRN_RETURN_IF_ERROR(CheckBatch(here.queues, batch.options));
   command.reply.Bulk(BatchJson(batch));
   return {};
 }

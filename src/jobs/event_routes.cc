@@ -99,7 +99,7 @@ awaitable<Result<uint64_t>> SendEvents(SharedParts parts, const EventFilter& fil
     if (!done.ok()) co_return done.error();
     for (const Event& event : events) {
       number = event.number;
-      if (!filter.Passes(event)) continue;
+      if (!filter.Passes(event) || !doors::Allows(parts->queues(), event.queue)) continue;
       const net::ServerEvent message(fmt::to_string(event.number),
                                      std::string(EventTypeName(event.type)), EventJson(event));
       const bool sent = co_await sink.Send(message);
@@ -160,7 +160,8 @@ awaitable<Result<HttpReply>> GetEventPage(SharedParts parts, const RouteCall& ca
     CAIRN_ASSIGN_OR_RETURN(const uint64_t removed, RemovedEvents(transaction));
     text = R"({"events":[)";
     for (const Event& event : events) {
-      if (&event != &events.front()) text.push_back(',');
+      if (!doors::Allows(parts->queues(), event.queue)) continue;
+      if (text.back() != '[') text.push_back(',');
       text += EventJson(event);
     }
     text +=
@@ -208,6 +209,7 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "GET",
             .path = "/api/v1/events",
             .permission = "jobs.read",
+            .queues = doors::QueueRule::kScoped,
             .summary = "Server-sent events: what happens to jobs and queues from now on, or after "
                        "Last-Event-ID.",
             .query = {{"queues", "Only of these, with commas between them."},
@@ -223,6 +225,7 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "GET",
             .path = "/api/v1/cluster/events",
             .permission = "jobs.read",
+            .queues = doors::QueueRule::kScoped,
             .summary = "The event log, page by page.",
             .query = {{"after_seq", "The number before the first; 0 unless given.", "integer"},
                       {"limit", "How many at most, up to 1000; 100 unless given.", "integer"}},

@@ -192,6 +192,9 @@ void AddFetchScopes(const FetchRequest& request, Held& held) {
 
 Result<std::vector<Job>> Fetch(Context& context, const FetchRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckFetch(request));
+  for (const std::string& queue : request.queues) {
+    CAIRN_RETURN_IF_ERROR(CheckQueue(context.queues, queue));
+  }
   Ledger ledger(context);
   Fetcher fetcher(ledger, request);
   for (const std::string& name : request.queues) {

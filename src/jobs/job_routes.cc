@@ -60,6 +60,7 @@ awaitable<Result<Seen>> See(SharedParts parts, std::string id, SharedJob before)
   Seen seen;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(seen.job, JobOrItsEnd(transaction, id, before));
+    CAIRN_RETURN_IF_ERROR(CheckJob(parts->queues(), *seen.job));
     CAIRN_ASSIGN_OR_RETURN(seen.text, JobText(transaction, *seen.job));
     return {};
   };
@@ -87,7 +88,7 @@ awaitable<Result<HttpReply>> PostBulkGet(SharedParts parts, const RouteCall& cal
     text = R"({"jobs":[)";
     for (const std::string& id : ids) {
       CAIRN_ASSIGN_OR_RETURN(const std::optional<Job> job, LoadJob(transaction, id));
-      if (!job) continue;
+      if (!job || !doors::Allows(parts->queues(), job->queue)) continue;
       CAIRN_ASSIGN_OR_RETURN(const std::string one, JobText(transaction, *job));
       if (text.back() != '[') text.push_back(',');
       text += one;
@@ -243,7 +244,8 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
     AddRoute(parts, table,
              {.method = "GET",
               .path = path,
-              .permission = "jobs.read",
+              .permission = "jobs.get",
+              .queues = doors::QueueRule::kScoped,
               .summary = summary,
               .responses = {{200, "It is this.", schema}, Refused(404, "There is no such job.")}},
              function);
@@ -255,6 +257,7 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
         {.method = method,
          .path = path,
          .permission = "jobs.manage",
+         .queues = doors::QueueRule::kScoped,
          .summary = summary,
          .request_schema = request,
          .optional_body = request != kMoveSchema,
@@ -269,7 +272,8 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
       parts, table,
       {.method = "POST",
        .path = "/api/v1/jobs/bulk-get",
-       .permission = "jobs.read",
+       .permission = "jobs.get",
+       .queues = doors::QueueRule::kScoped,
        .summary = "Those of up to 1000 jobs that exist.",
        .request_schema = kJobIdsSchema,
        .responses = {{200, "They are these.", kJobsSchema}, Refused(400, "It makes no sense.")}},
@@ -277,7 +281,8 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
   AddRoute(parts, table,
            {.method = "GET",
             .path = "/api/v1/jobs/{id}/wait",
-            .permission = "jobs.read",
+            .permission = "jobs.get",
+            .queues = doors::QueueRule::kScoped,
             .summary = "Waits until the job has ended.",
             .query = {{"timeout", "Seconds, 0 to 60; 30 unless given.", "integer"}},
             .responses = {{200, "It has ended.", kJobSchema},
@@ -299,6 +304,7 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "POST",
             .path = "/api/v1/jobs/{id}/replay",
             .permission = "jobs.manage",
+            .queues = doors::QueueRule::kScoped,
             .summary = "A new job like this one, with its checkpoint.",
             .request_schema = kReplaySchema,
             .optional_body = true,

@@ -42,7 +42,7 @@ Result<void> AckOne(Ledger& ledger, const AckRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckDocument("result", request.result));
   CAIRN_RETURN_IF_ERROR(CheckDocument("checkpoint", request.checkpoint));
   // Not moved out of the result: a job has many strings.
-  Result<Job> loaded = ledger.Load(request.lease.id);
+  Result<Job> loaded = ledger.LoadNamed(request.lease.id);
   if (!loaded.ok()) return loaded.error();
   Job& job = *loaded;
   CAIRN_RETURN_IF_ERROR(CheckLeased(job, request.lease, Reason::kAck));
@@ -146,7 +146,7 @@ Result<FailResult> Fail(Context& context, const FailRequest& request) {
     return Refuse(Reason::kValidation, "the delay is out of its bounds");
   }
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(request.lease.id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(request.lease.id));
   CAIRN_RETURN_IF_ERROR(CheckLeased(job, request.lease, Reason::kFail));
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   CAIRN_ASSIGN_OR_RETURN(const FailResult result, FailAttempt(ledger, job,
@@ -162,7 +162,7 @@ Result<HeartbeatResult> Heartbeat(Context& context, const HeartbeatRequest& requ
   CAIRN_RETURN_IF_ERROR(CheckDocument("progress", request.progress));
   CAIRN_RETURN_IF_ERROR(CheckDocument("checkpoint", request.checkpoint));
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(request.lease.id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(request.lease.id));
   if (job.state != State::kActive || !IsTheirs(job, request.lease)) {
     return HeartbeatResult{.cancelled = true};
   }
@@ -186,7 +186,7 @@ Result<uint64_t> Snooze(Context& context, const LeaseRef& lease, int64_t delay_m
     return Refuse(Reason::kValidation, "the delay is out of its bounds");
   }
   Ledger ledger(context);
-  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(lease.id));
+  CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(lease.id));
   CAIRN_RETURN_IF_ERROR(CheckLeased(job, lease, Reason::kSnooze));
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   const uint64_t until_ns = ledger.now_ns() + static_cast<uint64_t>(delay_ms) * kNsPerMs;

@@ -61,6 +61,12 @@ Result<Job> Ledger::Load(std::string_view id) {
   return Refuse(Reason::kNotFound, fmt::format("there is no job {}", Printable(id, 64)));
 }
 
+Result<Job> Ledger::LoadNamed(std::string_view id) {
+  Result<Job> job = Load(id);
+  if (job.ok()) CAIRN_RETURN_IF_ERROR(CheckJob(context_.queues, *job));
+  return job;
+}
+
 void Ledger::SetDueRows(const Job& job) {
   if (job.state == State::kActive) {
     due_.Set(job.lease_expires_ns, DueKind::kLease, job.queue, job.id);

@@ -26,7 +26,7 @@ enum class Remains : uint8_t { kJob, kNothing };
 // document, index, due rows, counts and gates always agree.
 //
 //   Ledger ledger(context);
-//   CAIRN_ASSIGN_OR_RETURN(Job job, ledger.Load(id, …));
+//   CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
 //   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));       it stands nowhere now
 //   job.state = State::kHeld;                       what happens to it
 //   CAIRN_RETURN_IF_ERROR(ledger.Enter(job));       it stands where its state says, and is stored
@@ -70,6 +70,8 @@ class Ledger {
 
   // Refuses a job that does not exist.
   Result<Job> Load(std::string_view id);
+  // The same for a job that the request names: it must be of a queue that the caller may touch.
+  Result<Job> LoadNamed(std::string_view id);
 
   Result<void> Leave(Job& job);
   Result<void> Enter(Job& job);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doors/queue_scope.h"
 #include "jobs/event.h"
 #include "jobs/ids.h"
 #include "jobs/job.h"
@@ -29,7 +30,16 @@ namespace cairn::jobs {
 struct Context {
   store::Transaction& transaction;
   Held& held;
+  // The queues that whoever asks may touch; null: all. What names another one, or a job of another
+  // one, is refused (FORBIDDEN). What follows from an operation, a chain's next step for one, was
+  // allowed when it was asked for.
+  const doors::QueueScope* queues = nullptr;
 };
+
+// Refuses a queue that is not among `queues`.
+Result<void> CheckQueue(const doors::QueueScope* queues, std::string_view queue);
+// Refuses a job of such a queue.
+Result<void> CheckJob(const doors::QueueScope* queues, const Job& job);
 
 // --- Enqueue -------------------------------------------------------------------------------------
 
@@ -113,6 +123,9 @@ struct EnqueueBatchResult {
 };
 // All or none: the first that cannot be is refused by its place.
 void AddEnqueueScopes(const EnqueueBatchRequest& request, Held& held);
+// Whether all queues that it names, those of chains and callbacks too, are among the context's.
+// Enqueue and EnqueueBatch check that themselves.
+Result<void> CheckQueues(const Context& context, const EnqueueBatchRequest& request);
 Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request);
 
 // --- Workers -------------------------------------------------------------------------------------
@@ -236,6 +249,8 @@ struct Batch {
   uint64_t completed_ns = 0;
 };
 std::string BatchJson(const Batch& batch);
+// A batch is its callback queue's. One without is refused to who may not touch all queues.
+Result<void> CheckBatch(const doors::QueueScope* queues, const BatchOptions& options);
 // An open batch: jobs join by EnqueueRequest::batch_id until it is sealed.
 void AddBatchScopes(const BatchOptions& options, Held& held);
 Result<Batch> OpenBatch(Context& context, const BatchOptions& options);
@@ -289,5 +304,9 @@ struct Worker {
   uint64_t started_ns = 0;
 };
 Result<std::vector<Worker>> ListWorkers(store::Reader& reader);
+
+// Leaves out of a list what is of no queue among `queues`; of workers, the names of other queues.
+void KeepAllowed(const doors::QueueScope* queues, std::vector<QueueInfo>& list);
+void KeepAllowed(const doors::QueueScope* queues, std::vector<Worker>& list);
 
 }  // namespace cairn::jobs

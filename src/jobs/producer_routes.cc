@@ -177,6 +177,7 @@ awaitable<Result<HttpReply>> EnqueueSeveral(SharedParts parts, const Several& se
   EnqueueBatchResult result;
   const ChangeBody body = [&](Context& context) -> Result<void> {
     if (several.idempotent) {
+      CAIRN_RETURN_IF_ERROR(CheckQueues(context, request));
       CAIRN_ASSIGN_OR_RETURN(auto earlier, FindEarlier(context.transaction, request));
       if (earlier) {
         result = *std::move(earlier);
@@ -303,7 +304,7 @@ awaitable<Result<HttpReply>> GetOneBatch(SharedParts parts, const RouteCall& cal
   Batch batch;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(batch, GetBatch(transaction, id));
-    return {};
+    return CheckBatch(parts->queues(), batch.options);
   };
   const Result<void> done = co_await Look(*parts, held, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
@@ -317,6 +318,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "POST",
             .path = "/api/v1/enqueue",
             .permission = "jobs.enqueue",
+            .queues = doors::QueueRule::kScoped,
             .summary = "Adds a job. A traceparent goes with it; Idempotency-Key may be a header.",
             .request_schema = kEnqueueSchema,
             .checks_body_itself = true,
@@ -332,6 +334,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "POST",
             .path = "/api/v1/enqueue/batch",
             .permission = "jobs.enqueue",
+            .queues = doors::QueueRule::kScoped,
             .summary = "Adds jobs, all or none. With `batch` they are one, which calls back when "
                        "all have ended.",
             .request_schema = kEnqueueBatchSchema,
@@ -347,6 +350,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "POST",
             .path = "/api/v1/webhooks/{name}",
             .permission = "jobs.enqueue",
+            .queues = doors::QueueRule::kScoped,
             .summary = "Adds a job to the queue of this name; the body, whatever it is, is the "
                        "payload.",
             .query = {{"priority", "critical, high or normal."},
@@ -364,6 +368,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "POST",
             .path = "/api/v1/batches",
             .permission = "jobs.enqueue",
+            .queues = doors::QueueRule::kScoped,
             .summary = "Opens a batch, to which jobs are added until it is sealed.",
             .request_schema = kOpenBatchSchema,
             .optional_body = true,
@@ -373,6 +378,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "POST",
             .path = "/api/v1/batches/{id}/jobs",
             .permission = "jobs.enqueue",
+            .queues = doors::QueueRule::kScoped,
             .summary = "Adds jobs to an open batch, all or none.",
             .request_schema = kBatchJobsSchema,
             .checks_body_itself = true,
@@ -387,6 +393,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "POST",
             .path = "/api/v1/batches/{id}/seal",
             .permission = "jobs.enqueue",
+            .queues = doors::QueueRule::kScoped,
             .summary = "No more jobs: the callback comes when all have ended.",
             .responses = {{200, "It is sealed.", kBatchSchema},
                           Refused(404, "There is no such batch."),
@@ -396,7 +403,8 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
       parts, table,
       {.method = "GET",
        .path = "/api/v1/batches/{id}",
-       .permission = "jobs.read",
+       .permission = "jobs.get",
+       .queues = doors::QueueRule::kScoped,
        .summary = "A batch and how far it is.",
        .responses = {{200, "It is this.", kBatchSchema}, Refused(404, "There is no such batch.")}},
       GetOneBatch);

@@ -213,7 +213,10 @@ void RunSubscribe(doors::RouteStore& routes, doors::ConnectionContext& context) 
   doors::Session& session = context.session;
   Result<FetchCommand> fetch = TakeFetch(context.args);
   if (!fetch.ok()) return context.Fail(fetch.error().message);
-  const Result<void> valid = CheckFetch(fetch->request);
+  Result<void> valid = CheckFetch(fetch->request);
+  for (const std::string& queue : fetch->request.queues) {
+    if (valid.ok()) valid = CheckQueue(session.user().queues(), queue);
+  }
   if (!valid.ok()) return context.Fail(valid.error().message);
   if (fetch->block_ms) return Fail(context, "BLOCK is for JOB.FETCH: a subscription waits anyway");
   if (session.protocol < 3) {

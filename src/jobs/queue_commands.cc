@@ -14,7 +14,8 @@ using doors::CommandContext;
 void EverythingScopes(Args /*args*/, Held& held) { held = Held::Everything(); }
 
 Result<void> RunList(CommandContext& command, Context& here) {
-  CAIRN_ASSIGN_OR_RETURN(const auto queues, ListQueues(here.transaction));
+  CAIRN_ASSIGN_OR_RETURN(auto queues, ListQueues(here.transaction));
+  KeepAllowed(here.queues, queues);
   command.reply.ArrayHeader(queues.size());
   std::string json;
   for (const QueueInfo& queue : queues) {
@@ -26,6 +27,7 @@ Result<void> RunList(CommandContext& command, Context& here) {
 }
 
 Result<void> RunGet(CommandContext& command, Context& here) {
+  CAIRN_RETURN_IF_ERROR(CheckQueue(here.queues, command.args[1]));
   CAIRN_ASSIGN_OR_RETURN(const QueueInfo queue, GetQueue(here.transaction, command.args[1]));
   std::string json;
   AppendQueue(queue, json);
@@ -84,7 +86,8 @@ Result<void> RunConfig(CommandContext& command, Context& here) {
 }
 
 Result<void> RunWorkers(CommandContext& command, Context& here) {
-  CAIRN_ASSIGN_OR_RETURN(const auto workers, ListWorkers(here.transaction));
+  CAIRN_ASSIGN_OR_RETURN(auto workers, ListWorkers(here.transaction));
+  KeepAllowed(here.queues, workers);
   command.reply.ArrayHeader(workers.size());
   std::string json;
   for (const Worker& worker : workers) {
@@ -157,7 +160,7 @@ void AddQueueCommands(doors::Instance& instance) {
             .complexity = row.complexity,
             .summary = row.summary,
             .syntax = row.syntax},
-           row.scoping, row.handler);
+           row.scoping, row.handler, (row.flags & doors::kWrite) != 0 ? Audit::kYes : Audit::kNo);
   }
 }
 

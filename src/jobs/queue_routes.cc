@@ -33,7 +33,8 @@ std::string ArrayOf(const std::vector<Thing>& things, void (*append)(const Thing
 awaitable<Result<HttpReply>> GetQueues(SharedParts parts, const RouteCall& /*call*/) {
   std::string text;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const std::vector<QueueInfo> queues, ListQueues(transaction));
+    CAIRN_ASSIGN_OR_RETURN(std::vector<QueueInfo> queues, ListQueues(transaction));
+    KeepAllowed(parts->queues(), queues);
     text = ArrayOf(queues, AppendQueue);
     return {};
   };
@@ -49,6 +50,7 @@ awaitable<Result<HttpReply>> GetOneQueue(SharedParts parts, const RouteCall& cal
   held.AddQueue(queue);
   std::string text;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_RETURN_IF_ERROR(CheckQueue(parts->queues(), queue));
     CAIRN_ASSIGN_OR_RETURN(const QueueInfo info, GetQueue(transaction, queue));
     text.clear();
     AppendQueue(info, text);
@@ -62,7 +64,8 @@ awaitable<Result<HttpReply>> GetOneQueue(SharedParts parts, const RouteCall& cal
 awaitable<Result<HttpReply>> GetWorkers(SharedParts parts, const RouteCall& /*call*/) {
   std::string text;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const std::vector<Worker> workers, ListWorkers(transaction));
+    CAIRN_ASSIGN_OR_RETURN(std::vector<Worker> workers, ListWorkers(transaction));
+    KeepAllowed(parts->queues(), workers);
     text = ArrayOf(workers, AppendWorker);
     return {};
   };
@@ -214,12 +217,14 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
              {.method = "GET",
               .path = path,
               .permission = "jobs.read",
+              .queues = doors::QueueRule::kScoped,
               .summary = summary,
               .responses = {{200, "It is this.", schema}, Refused(404, "There is no such queue.")}},
              function);
   };
   const auto change = [&](doors::Route route, RouteFunction function) {
     route.permission = "queues.manage";
+    route.queues = doors::QueueRule::kScoped;
     route.responses.push_back(Refused(400, "It makes no sense."));
     route.responses.push_back(Refused(404, "There is no such queue."));
     AddRoute(parts, table, std::move(route), function);
@@ -229,7 +234,14 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
   read("/api/v1/queues", "All queues, with their limits and counts.", kQueuesSchema, GetQueues);
   read("/api/v1/queues/{queue}", "One queue.", kQueueSchema, GetOneQueue);
   read("/api/v1/workers", "The workers that were heard of lately.", kWorkersSchema, GetWorkers);
-  read("/api/v1/info", "The versions of server and API.", kInfoSchema, GetInfo);
+  AddRoute(parts, table,
+           {.method = "GET",
+            .path = "/api/v1/info",
+            .permission = "server.info",
+            .queues = doors::QueueRule::kNone,
+            .summary = "The versions of server and API.",
+            .responses = {{200, "It is this.", kInfoSchema}}},
+           GetInfo);
   change({.method = "POST",
           .path = "/api/v1/queues/{queue}/pause",
           .summary = "Gives out no more jobs; they can still be added.",

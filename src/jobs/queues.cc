@@ -28,6 +28,7 @@ template <typename Change>
 Result<QueueConfig> Configure(Context& context, std::string_view name, EventType type,
                               Change change) {
   CAIRN_RETURN_IF_ERROR(CheckQueueName(name));
+  CAIRN_RETURN_IF_ERROR(CheckQueue(context.queues, name));
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(Ledger::Queue* const queue, ledger.QueueOf(name));
   CAIRN_RETURN_IF_ERROR(ledger.ConfigOf(*queue));
@@ -260,6 +261,7 @@ Result<void> RemoveThrottle(Context& context, std::string_view queue) {
 }
 
 Result<Sweep> ClearQueue(Context& context, std::string_view name) {
+  CAIRN_RETURN_IF_ERROR(CheckQueue(context.queues, name));
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(const Ledger::Queue* const queue, ledger.QueueOf(name));
   if (!queue->exists) return NoQueue(name);
@@ -271,6 +273,7 @@ Result<Sweep> ClearQueue(Context& context, std::string_view name) {
 }
 
 Result<Sweep> DeleteQueue(Context& context, std::string_view name) {
+  CAIRN_RETURN_IF_ERROR(CheckQueue(context.queues, name));
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(const Ledger::Queue* const queue, ledger.QueueOf(name));
   if (!queue->exists) return NoQueue(name);
@@ -285,6 +288,18 @@ Result<Sweep> DeleteQueue(Context& context, std::string_view name) {
   ledger.transaction().Wake(EventsTopic());
   ledger.transaction().Wake(QueueTopic(name));
   return sweep;
+}
+
+void KeepAllowed(const doors::QueueScope* queues, std::vector<QueueInfo>& list) {
+  std::erase_if(list, [&](const QueueInfo& queue) { return !doors::Allows(queues, queue.name); });
+}
+
+void KeepAllowed(const doors::QueueScope* queues, std::vector<Worker>& list) {
+  if (queues == nullptr) return;
+  for (Worker& worker : list) {
+    std::erase_if(worker.queues, [&](const std::string& name) { return !queues->Allows(name); });
+  }
+  std::erase_if(list, [](const Worker& worker) { return worker.queues.empty(); });
 }
 
 }  // namespace cairn::jobs

@@ -16,6 +16,7 @@ namespace cairn::jobs {
 
 enum class Reason : uint8_t {
   kNotFound,
+  kForbidden,
   kValidation,
   kPayloadTooLarge,
   kLeaseLost,

@@ -57,6 +57,9 @@ std::string BodyWithCode(std::string_view code, std::string_view message) {
   return fmt::format(R"({{"error":"{}","code":"{}"}})", EscapeJson(message), code);
 }
 
+// The key was valid when the request came, and is not any more: a fetch may have waited since.
+Error KeyEnded() { return Refuse(Reason::kForbidden, "the key is not valid any more"); }
+
 using Writer = awaitable<Result<void>> (doors::RouteStore::*)(const store::Scopes&,
                                                               const doors::RouteStore::Task&);
 
@@ -64,9 +67,10 @@ awaitable<Result<void>> ChangeBy(Writer writer, const RouteParts& parts, Held he
                                  const ChangeBody& body) {
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) {
     held.wants_everything = false;
-    Context context{transaction, held};
+    Context context{transaction, held, parts.queues()};
     return body(context);
   };
+  if (parts.ended()) co_return KeyEnded();
   const store::Scopes scopes = held.ToScopes();
   const Result<void> done = co_await (parts.store.*writer)(scopes, task);
   if (done.ok() || !held.wants_everything) co_return done;
@@ -80,8 +84,17 @@ awaitable<Result<void>> ChangeBy(Writer writer, const RouteParts& parts, Held he
 void AddRoute(const SharedParts& parts, doors::RouteTable& table, doors::Route route,
               RouteFunction function) {
   route.tag = "jobs";
-  route.handler = [parts, function](const doors::RouteCall& call) { return function(parts, call); };
+  route.handler = [parts, function](const doors::RouteCall& call) {
+    return function(PartsFor(parts, call), call);
+  };
   table.Add(std::move(route));
+}
+
+SharedParts PartsFor(const SharedParts& parts, const doors::RouteCall& call) {
+  if (call.principal == nullptr) return parts;
+  auto own = std::make_shared<RouteParts>(*parts);
+  own->principal = call.principal;
+  return own;
 }
 
 awaitable<Result<void>> Change(const RouteParts& parts, Held held, const ChangeBody& body) {
@@ -93,6 +106,7 @@ awaitable<Result<void>> ChangeOnPool(const RouteParts& parts, Held held, const C
 }
 
 awaitable<Result<void>> Look(const RouteParts& parts, const Held& held, const LookBody& body) {
+  if (parts.ended()) co_return KeyEnded();
   const store::Scopes scopes = held.ToScopes();
   co_return co_await parts.store.Read(scopes, body);
 }

@@ -23,6 +23,9 @@ using RouteFunction = awaitable<Result<net::HttpReply>> (*)(SharedParts, const d
 void AddRoute(const SharedParts& parts, doors::RouteTable& table, doors::Route route,
               RouteFunction function);
 
+// The parts as the call's caller may use them.
+SharedParts PartsFor(const SharedParts& parts, const doors::RouteCall& call);
+
 // Each file's rows.
 void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table);
 void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table);

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "doors/principal.h"
 #include "doors/route_store.h"
 #include "doors/route_table.h"
 #include "doors/waiters.h"
@@ -17,6 +19,14 @@ struct RouteParts {
   const Clock& clock;
   Random& random;
   std::string version;  // of the server, for GET /info
+  // Whom a call is for, in the copy that its handler is given; null: whoever, for all queues.
+  std::shared_ptr<const doors::Principal> principal = {};
+
+  const doors::QueueScope* queues() const {
+    return principal == nullptr ? nullptr : principal->queues();
+  }
+  // Whether what goes on for the caller must stop.
+  bool ended() const { return principal != nullptr && principal->ended(); }
 };
 
 // Adds the queue's routes under /api/v1, whose errors are {"error":text,"code":CODE}.

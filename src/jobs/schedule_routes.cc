@@ -228,7 +228,7 @@ void AddScheduleRoutes(const SharedParts& parts, doors::RouteTable& table) {
   AddRoute(parts, table,
            {.method = "POST",
             .path = "/api/v1/schedules/{id}/trigger",
-            .permission = "jobs.enqueue",
+            .permission = "schedules.manage",
             .summary = "Enqueues its job now, apart from all ticks.",
             .responses = {{201, "It is enqueued.", kEnqueuedSchema}, wrong, missing}},
            PostTrigger);

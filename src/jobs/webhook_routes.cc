@@ -188,7 +188,7 @@ awaitable<Result<HttpReply>> PostRedeliver(SharedParts parts, const RouteCall& c
 
 void AddWebhookRoutes(const SharedParts& parts, doors::RouteTable& table) {
   const auto add = [&](doors::Route route, RouteFunction function) {
-    route.permission = "webhooks.manage";
+    route.permission = route.method == "GET" ? "webhooks.read" : "webhooks.manage";
     AddRoute(parts, table, std::move(route), function);
   };
   add({.method = "GET",

@@ -354,6 +354,7 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
   const auto add = [&](doors::Route route, RouteFunction function) {
     route.method = "POST";
     route.permission = "jobs.work";
+    route.queues = doors::QueueRule::kScoped;
     AddRoute(parts, table, std::move(route), function);
   };
   add({.path = "/api/v1/fetch",

@@ -76,6 +76,7 @@ int64_t NumberOf(const json::object& object, std::string_view name) {
 std::string EncodeTask(const BulkTask& task) {
   return json::serialize(json::object{{"status", kStatuses[static_cast<size_t>(task.status)]},
                                       {"request", task.request},
+                                      {"queues", task.queues},
                                       {"total", task.total},
                                       {"processed", task.processed},
                                       {"affected", task.affected},
@@ -102,6 +103,7 @@ Result<BulkTask> DecodeTask(std::string_view id, BytesView text) {
   task.id = id;
   task.status = static_cast<BulkTask::Status>(status - kStatuses.begin());
   task.request = TextOf(object, "request");
+  task.queues = TextOf(object, "queues");
   task.total = NumberOf(object, "total");
   task.processed = NumberOf(object, "processed");
   task.affected = NumberOf(object, "affected");
@@ -128,7 +130,23 @@ struct Bulk::Work {
   std::string queue;
   jobs::Priority priority = jobs::Priority::kNormal;
   bool async = false;
+  std::optional<doors::QueueScope> queues;
 
+  // What a task is to do, within its queues.
+  static Result<Work> Of(const BulkTask& task) {
+    CAIRN_ASSIGN_OR_RETURN(Work work, Parse(task.request));
+    if (task.queues.empty()) return work;
+    CAIRN_ASSIGN_OR_RETURN(work.queues, doors::QueueScope::Parse(task.queues));
+    if (work.filter) work.filter->where.And(InQueues(work.scope()));
+    if (work.action == Action::kMove) {
+      CAIRN_RETURN_IF_ERROR(jobs::CheckQueue(work.scope(), work.queue));
+    }
+    return work;
+  }
+
+  const doors::QueueScope* scope() const { return queues ? &*queues : nullptr; }
+
+ private:
   static Result<Work> Parse(const std::string& text) {
     boost::system::error_code failure;
     const json::value value = json::parse(text, failure);
@@ -159,7 +177,6 @@ struct Bulk::Work {
     return work;
   }
 
- private:
   static Result<void> ParseTargets(const json::object& object, Work& work) {
     const json::value* const ids = object.if_contains("job_ids");
     const json::value* const filter = object.if_contains("filter");
@@ -244,10 +261,11 @@ Result<std::optional<BulkTask>> Bulk::Load(store::Reader& reader, std::string_vi
   return std::optional<BulkTask>(std::move(task));
 }
 
-Result<BulkTask> Bulk::Submit(const std::string& request) {
-  CAIRN_ASSIGN_OR_RETURN(const Work work, Work::Parse(request));
+Result<BulkTask> Bulk::Submit(const std::string& request, const doors::QueueScope* queues) {
   BulkTask task;
   task.request = request;
+  if (queues != nullptr) task.queues = queues->Describe();
+  CAIRN_ASSIGN_OR_RETURN(const Work work, Work::Of(task));
   task.created_ns = static_cast<uint64_t>(clock_.Now().us) * 1'000;
   task.updated_ns = task.created_ns;
   task.total = static_cast<int64_t>(work.ids.size());
@@ -298,7 +316,7 @@ Result<bool> Bulk::Step(const Work& work, BulkTask& task) {
   BulkTask after = task;
   const auto body = [&](store::Transaction& transaction) -> Result<void> {
     after = task;
-    jobs::Context context{transaction, held};
+    jobs::Context context{transaction, held, work.scope()};
     return StepIn(context, work, ids, after);
   };
   while (true) {
@@ -443,7 +461,7 @@ void Bulk::ThreadMain() {
 
 Result<void> Bulk::RunToEnd(BulkTask& task) {
   const auto run = [&]() -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const Work work, Work::Parse(task.request));
+    CAIRN_ASSIGN_OR_RETURN(const Work work, Work::Of(task));
     for (bool more = true; more;) {
       {
         const std::lock_guard lock(mutex_);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "doors/queue_scope.h"
 #include "jobs/operations.h"
 #include "store/store.h"
 #include "view/filter.h"
@@ -40,6 +41,7 @@ struct BulkTask {
   std::string id;
   Status status = Status::kQueued;
   std::string request;  // JSON, as it was asked
+  std::string queues;   // those that whoever asked may touch (doors::QueueScope); empty: all
   int64_t total = 0;    // jobs that it is about
   int64_t processed = 0;
   int64_t affected = 0;
@@ -76,7 +78,9 @@ class Bulk {
 
   // {"action","job_ids"|"filter","move_to_queue","priority","async"}: does it, or stores the task
   // and leaves it to the thread. For a thread that may wait.
-  Result<BulkTask> Submit(const std::string& request);
+  // Jobs of queues that are not among `queues`, null for all, are not touched: a filter does not
+  // find them, and each that is named counts as an error.
+  Result<BulkTask> Submit(const std::string& request, const doors::QueueScope* queues = nullptr);
 
   static Result<std::optional<BulkTask>> Load(store::Reader& reader, std::string_view id);
   // Woken when the record changes.

@@ -197,4 +197,17 @@ Result<JobFilter> ParseFilter(const json::object& given,
   return filter;
 }
 
+Condition InQueues(const doors::QueueScope* queues) {
+  if (queues == nullptr) return Condition();
+  std::string sql;
+  std::vector<Condition::Value> values;
+  for (const doors::QueueScope::Pattern& pattern : queues->patterns()) {
+    if (!sql.empty()) sql += " OR ";
+    sql += pattern.prefix ? "substr(jobs.queue, 1, length(?)) = ?" : "jobs.queue = ?";
+    values.emplace_back(pattern.text);
+    if (pattern.prefix) values.emplace_back(pattern.text);
+  }
+  return Condition("(" + sql + ")", std::move(values));
+}
+
 }  // namespace cairn::view

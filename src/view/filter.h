@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doors/queue_scope.h"
 #include "jobs/job.h"
 #include "view/condition.h"
 
@@ -22,6 +23,9 @@ struct JobFilter {
   std::string queue;                // empty: any
   std::vector<jobs::State> states;  // empty: any
 };
+
+// The jobs of these queues; of all, if it is null.
+Condition InQueues(const doors::QueueScope* queues);
 
 // kInvalid for a member that is unknown or makes no sense, with its name. Members named in `others`
 // are left to the caller.

@@ -104,6 +104,7 @@ awaitable<Result<HttpReply>> SearchWith(SharedParts parts, const net::HttpReques
                                         const json::object& given) {
   Result<SearchRequest> request = ParseSearch(given);
   if (!request.ok()) co_return HttpReply(ErrorReply(request.error()));
+  request->filter.where.And(InQueues(parts->queues()));
   Question question = [request = std::move(*request)](Database& database) {
     return SearchText(database, request);
   };
@@ -141,8 +142,10 @@ awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& cal
   const Result<int64_t> limit =
       jobs::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxFullTextPage);
   if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
-  Question question = [text, limit = *limit](Database& database) -> Result<std::string> {
-    CAIRN_ASSIGN_OR_RETURN(const std::vector<std::string> found, FullText(database, text, limit));
+  Question question = [text, where = InQueues(parts->queues()),
+                       limit = *limit](Database& database) -> Result<std::string> {
+    CAIRN_ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                           FullText(database, text, where, limit));
     std::string out = R"({"q":)";
     jobs::AppendJsonString(text, out);
     return out + R"(,"results":)" + JoinedArray(found) + "}";
@@ -152,7 +155,9 @@ awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& cal
 
 awaitable<Result<HttpReply>> PostBulk(SharedParts parts, const RouteCall& call) {
   const auto start = steady_clock::now();
-  auto work = [parts, request = call.request.body] { return parts->bulk.Submit(request); };
+  auto work = [parts, request = call.request.body] {
+    return parts->bulk.Submit(request, parts->queues());
+  };
   const Result<BulkTask> task = co_await doors::OnPool(parts->pool, std::move(work));
   if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
   const std::chrono::duration<double, std::milli> took = steady_clock::now() - start;
@@ -171,6 +176,10 @@ awaitable<Result<std::optional<BulkTask>>> LoadTask(SharedParts parts, std::stri
   std::optional<BulkTask> task;
   const doors::RouteStore::Task body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(task, Bulk::Load(transaction, id));
+    // Who may touch some queues alone sees no task that was about others.
+    const doors::QueueScope* const queues = parts->queues();
+    if (task && queues != nullptr && task->queues != queues->Describe()) task.reset();
+    if (parts->ended()) task.reset();
     return {};
   };
   store::Scopes scopes;
@@ -273,7 +282,11 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   const auto parts = std::make_shared<const RouteParts>(given);
   const auto add = [&](doors::Route route, Function function) {
     route.tag = "jobs";
-    route.handler = [parts, function](const RouteCall& call) { return function(parts, call); };
+    route.handler = [parts, function](const RouteCall& call) {
+      auto own = std::make_shared<RouteParts>(*parts);
+      own->principal = call.principal;
+      return function(std::move(own), call);
+    };
     table.Add(std::move(route));
   };
   const auto wrong = jobs::Refused(400, "It makes no sense.");
@@ -282,6 +295,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "GET",
        .path = "/api/v1/jobs",
        .permission = "jobs.read",
+       .queues = doors::QueueRule::kScoped,
        .summary = "Jobs by what they are, newest first.",
        .query = ListParameters(),
        .responses = {{200, "One page of them.", kSearchResultSchema}, wrong, later}},
@@ -289,6 +303,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "POST",
        .path = "/api/v1/jobs/search",
        .permission = "jobs.read",
+       .queues = doors::QueueRule::kScoped,
        .summary = "Jobs that fit all members of the filter.",
        .request_schema = kSearchSchema,
        .responses = {{200, "One page of them.", kSearchResultSchema}, wrong, later}},
@@ -296,6 +311,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "GET",
        .path = "/api/v1/search/fulltext",
        .permission = "jobs.read",
+       .queues = doors::QueueRule::kScoped,
        .summary = "Jobs in whose id, queue, payload or tags all words occur, newest first.",
        .query = {{"q", "Words; one that ends in * stands for all that begin so.", "string", true},
                  {"limit", "Up to 500; 50 unless given.", "integer"}},
@@ -304,6 +320,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "POST",
        .path = "/api/v1/jobs/bulk",
        .permission = "jobs.manage",
+       .queues = doors::QueueRule::kScoped,
        .summary = "The same done to many jobs; more than 1000 in the background.",
        .request_schema = kBulkSchema,
        .responses = {{200, "Done.", kBulkDoneSchema},
@@ -314,12 +331,14 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "GET",
        .path = "/api/v1/bulk/{id}",
        .permission = "jobs.read",
+       .queues = doors::QueueRule::kScoped,
        .summary = "How far a bulk operation is.",
        .responses = {{200, "It is so far.", kBulkTaskSchema}, missing}},
       GetBulk);
   add({.method = "GET",
        .path = "/api/v1/bulk/{id}/progress",
        .permission = "jobs.read",
+       .queues = doors::QueueRule::kScoped,
        .summary = "Server-sent events: the steps of a bulk operation until its end.",
        .responses = {{200, "The stream.", "", "text/event-stream"}, missing}},
       GetProgress);

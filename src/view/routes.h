@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
+
 #include "base/thread_pool.h"
+#include "doors/principal.h"
 #include "doors/route_store.h"
 #include "doors/route_table.h"
 #include "view/bulk.h"
@@ -16,6 +19,14 @@ struct RouteParts {
   // Searches have threads of their own: a slow one keeps nobody but searches waiting. Stopped
   // before the loops are destroyed (doors/on_pool.h).
   ThreadPool& pool;
+  // Whom a call is for, in the copy that its handler is given; null: whoever, for all queues.
+  std::shared_ptr<const doors::Principal> principal = {};
+
+  const doors::QueueScope* queues() const {
+    return principal == nullptr ? nullptr : principal->queues();
+  }
+  // Whether what goes on for the caller must stop.
+  bool ended() const { return principal != nullptr && principal->ended(); }
 };
 
 // Adds what asks about jobs by what they are: lists, search, full text, bulk actions. A request may

@@ -344,16 +344,19 @@ std::string MatchExpression(std::string_view text) {
 }  // namespace
 
 Result<std::vector<std::string>> FullText(Database& database, std::string_view text,
-                                          int64_t limit) {
+                                          const Condition& where, int64_t limit) {
   const std::string match = MatchExpression(text);
   std::vector<std::string> found;
   if (match.empty()) return found;
   CAIRN_ASSIGN_OR_RETURN(
-      Statement rows,
-      database.Prepare("SELECT jobs.id, jobs.queue, jobs.state, jobs.payload, jobs.tags, "
-                       "jobs.created_at FROM jobs_fts JOIN jobs ON jobs.rowid = jobs_fts.rowid "
-                       "WHERE jobs_fts MATCH ? ORDER BY jobs_fts.rowid DESC LIMIT ?"));
-  rows.Bind(std::string_view(match)).Bind(limit);
+      Statement rows, database.Prepare(fmt::format(
+                          "SELECT jobs.id, jobs.queue, jobs.state, jobs.payload, jobs.tags, "
+                          "jobs.created_at FROM jobs_fts JOIN jobs ON jobs.rowid = jobs_fts.rowid "
+                          "WHERE jobs_fts MATCH ? AND {} ORDER BY jobs_fts.rowid DESC LIMIT ?",
+                          where.sql())));
+  rows.Bind(std::string_view(match));
+  where.BindTo(rows);
+  rows.Bind(limit);
   constexpr std::array<std::string_view, 6> kNames = {"id",      "queue", "state",
                                                       "payload", "tags",  "created_at"};
   while (true) {

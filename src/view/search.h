@@ -57,8 +57,9 @@ Result<std::vector<std::string>> Ids(Database& database, const Condition& where,
 // The last id that fits; empty if none does.
 Result<std::string> LastId(Database& database, const Condition& where);
 
-// Jobs in whose id, queue, payload or tags all words of `text` occur, newest first, as JSON
-// objects; a word that ends in * stands for all that begin so.
-Result<std::vector<std::string>> FullText(Database& database, std::string_view text, int64_t limit);
+// Jobs that fit `where`, and in whose id, queue, payload or tags all words of `text` occur, newest
+// first, as JSON objects; a word that ends in * stands for all that begin so.
+Result<std::vector<std::string>> FullText(Database& database, std::string_view text,
+                                          const Condition& where, int64_t limit);
 
 }  // namespace cairn::view

@@ -76,7 +76,7 @@ class SearchTest : public ::testing::Test {
     return Find(json::serialize(json::object{{"payload_jq", query}}));
   }
   std::string FindWords(const std::string& words) {
-    const auto found = FullText(database_, words, 100);
+    const auto found = FullText(database_, words, {}, 100);
     if (!found.ok()) return found.error().message;
     std::string ids;
     for (const std::string& job : *found) {

@@ -136,7 +136,7 @@ class ViewTest : public store::testing::StoreTest {
     Current();
     auto reading = view().Read(Soon());
     EXPECT_TRUE(reading.ok());
-    const auto found = FullText(reading->database(), words, 500);
+    const auto found = FullText(reading->database(), words, {}, 500);
     if (!found.ok()) return {found.error().message};
     std::vector<std::string> ids;
     for (const std::string& job : *found) ids.emplace_back(json::parse(job).at("id").as_string());

@@ -102,7 +102,7 @@ TEST(CommandLineTest, AddressForOtherMachinesIsRefusedWithoutAPassword) {
   TempDirectory directory;
   const Finished finished = RunCairn(
       {"serve", "--data", directory / "data", "--resp", "0.0.0.0:0", "--http", "127.0.0.1:0"});
-  EXPECT_EQ(finished.status.code, 2);
+  EXPECT_EQ(finished.status.code, 1);
   EXPECT_THAT(finished.err, AllOf(HasSubstr("can be reached from other machines"),
                                   HasSubstr("--insecure"), HasSubstr("password_file")));
 }

@@ -1,0 +1,451 @@
+#include "admin/key_routes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/json/value.hpp>
+#include <memory>
+#include <utility>
+
+#include "doors/on_pool.h"
+#include "jobs/job_json.h"
+#include "jobs/refusal.h"
+#include "jobs/route_support.h"
+
+namespace cairn::admin {
+namespace {
+
+using boost::asio::awaitable;
+using doors::RouteCall;
+using jobs::ErrorReply;
+using jobs::Json;
+using jobs::QueryNumber;
+using jobs::Refused;
+using jobs::TextOf;
+using net::HttpReply;
+
+constexpr size_t kMaxNameBytes = 128;
+constexpr size_t kMinGivenKeyBytes = 16;
+constexpr size_t kMaxGivenKeyBytes = 256;
+constexpr size_t kKeyBytes = 32;
+constexpr int64_t kDefaultAuditPage = 100;
+constexpr int64_t kMaxAuditPage = 1'000;
+
+constexpr std::string_view kStatusSchema =
+    R"({"type":"object","required":["auth_required","principal","role","queue_scope","permissions"],)"
+    R"("properties":{"auth_required":{"type":"boolean"},"principal":{"type":"string"},)"
+    R"("role":{"type":"string"},"queue_scope":{"type":"string"},)"
+    R"("permissions":{"type":"array","items":{"type":"string"}}}})";
+
+#define CAIRN_KEY_MEMBERS                                                              \
+  R"("key_hash":{"type":"string"},"name":{"type":"string"},"role":{"type":"string"},)" \
+  R"("queue_scope":{"type":"string"},"enabled":{"type":"boolean"},)"                   \
+  R"("created_at":{"type":"string"},"expires_at":{"type":"string"},)"                  \
+  R"("last_used_at":{"type":"string"})"
+#define CAIRN_KEY_REQUIRED R"("key_hash","name","role","queue_scope","enabled","created_at")"
+
+constexpr std::string_view kKeysSchema =
+    R"({"type":"array","items":{"type":"object","required":[)" CAIRN_KEY_REQUIRED
+    R"(],"properties":{)" CAIRN_KEY_MEMBERS R"(}}})";
+constexpr std::string_view kMadeKeySchema =
+    R"({"type":"object","required":["key",)" CAIRN_KEY_REQUIRED
+    R"(],"properties":{"key":{"type":"string","description":"Shown this once."},)" CAIRN_KEY_MEMBERS
+    R"(}})";
+constexpr std::string_view kNewKeySchema =
+    R"({"type":"object","required":["name"],"properties":{)"
+    R"("name":{"type":"string","description":"Up to 128 printable characters without blanks."},)"
+    R"("key":{"type":"string","description":"The key itself, 16 to 256 characters; made up unless given. One that exists is changed."},)"
+    R"("role":{"type":"string","enum":["admin","operator","worker","readonly"]},)"
+    R"("queue_scope":{"type":"string","description":"Names of queues with commas between them, a * only at the end of one; empty: all."},)"
+    R"("expires_at":{"type":"string","description":"RFC 3339; never, unless given."},)"
+    R"("enabled":{"type":"boolean"}}})";
+constexpr std::string_view kDeleteKeySchema =
+    R"({"type":"object","required":["key_hash"],"properties":{"key_hash":{"type":"string"}}})";
+constexpr std::string_view kDeletedSchema =
+    R"({"type":"object","required":["status"],"properties":{"status":{"type":"string"}}})";
+constexpr std::string_view kAuditSchema =
+    R"({"type":"object","required":["audit_logs","total","limit","offset"],"properties":{)"
+    R"("audit_logs":{"type":"array","items":{"type":"object",)"
+    R"("required":["id","principal","role","method","path","status","metadata","created_at"],)"
+    R"("properties":{"id":{"type":"string"},"principal":{"type":"string"},"role":{"type":"string"},)"
+    R"("method":{"type":"string"},"path":{"type":"string"},"status":{"type":"integer"},)"
+    R"("metadata":{"type":"object","required":["duration_ms","query"],"properties":{)"
+    R"("duration_ms":{"type":"number"},"query":{"type":"string"}}},"created_at":{"type":"string"}}}},)"
+    R"("total":{"type":"integer"},"limit":{"type":"integer"},"offset":{"type":"integer"}}})";
+
+using SharedParts = std::shared_ptr<const KeyParts>;
+
+Error Bad(std::string_view text) { return jobs::Refuse(jobs::Reason::kValidation, text); }
+
+std::string TimeText(Timestamp time) {
+  return jobs::FormatTime(static_cast<uint64_t>(time.us) * 1'000);
+}
+
+std::optional<Timestamp> ParseInstant(std::string_view text) {
+  const std::optional<uint64_t> ns = jobs::ParseTime(text);
+  if (!ns) return std::nullopt;
+  return Timestamp{static_cast<int64_t>(*ns / 1'000)};
+}
+
+void AppendMember(std::string_view name, std::string_view text, std::string& out) {
+  if (out.back() != '{') out.push_back(',');
+  out += fmt::format(R"("{}":)", name);
+  jobs::AppendJsonString(text, out);
+}
+
+// --- Who asks -----------------------------------------------------------------------------------
+
+awaitable<Result<HttpReply>> GetStatus(SharedParts parts, const RouteCall& call) {
+  const doors::Principal* const who = call.principal.get();
+  const doors::QueueScope* const queues = who == nullptr ? nullptr : who->queues();
+  std::string text = fmt::format(R"({{"auth_required":{})", parts->instance.needs_password());
+  AppendMember("principal", who == nullptr ? doors::kDefaultUser : who->name(), text);
+  AppendMember("role", who == nullptr ? RoleName(Role::kAdmin) : who->role(), text);
+  AppendMember("queue_scope", queues == nullptr ? "" : queues->Describe(), text);
+  std::vector<std::string> permissions;
+  for (const Permission& permission : Permissions()) {
+    if (who != nullptr && !who->Allows(permission.name)) continue;
+    permissions.push_back(fmt::format(R"("{}")", permission.name));
+  }
+  co_return HttpReply(
+      Json(200, fmt::format(R"({},"permissions":[{}]}})", text, fmt::join(permissions, ","))));
+}
+
+// --- Keys ---------------------------------------------------------------------------------------
+
+// The members of a key without the braces around them.
+std::string KeyMembers(const ApiKey& key, std::optional<Timestamp> used) {
+  std::string text = "{";
+  AppendMember("key_hash", key.hash, text);
+  AppendMember("name", key.name, text);
+  AppendMember("role", RoleName(key.role), text);
+  AppendMember("queue_scope", key.queue_scope, text);
+  text += fmt::format(R"(,"enabled":{})", key.enabled);
+  AppendMember("created_at", TimeText(key.created), text);
+  if (key.expires) AppendMember("expires_at", TimeText(*key.expires), text);
+  if (used) AppendMember("last_used_at", TimeText(*used), text);
+  return text.substr(1);
+}
+
+awaitable<Result<HttpReply>> GetKeys(SharedParts parts, const RouteCall& /*call*/) {
+  std::string text;
+  const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(const std::vector<ApiKey> keys, LoadKeys(transaction));
+    text = "[";
+    for (const ApiKey& key : keys) {
+      CAIRN_ASSIGN_OR_RETURN(std::optional<Timestamp> used, LoadLastUse(transaction, key.hash));
+      used = std::max(used, parts->keyring.LastUse(key.hash));
+      if (text.size() > 1) text.push_back(',');
+      text += "{" + KeyMembers(key, used) + "}";
+    }
+    text.push_back(']');
+    return {};
+  };
+  store::Scopes scopes;
+  AddKeysScope(scopes);
+  const Result<void> done = co_await parts->store.ReadOnPool(scopes, task);
+  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  co_return HttpReply(Json(200, std::move(text)));
+}
+
+bool IsWord(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char c) { return c > ' ' && c != 0x7F; });
+}
+
+Result<std::string> NameOf(const boost::json::value& body) {
+  std::string name = TextOf(body, "name");
+  if (name.empty() || name.size() > kMaxNameBytes || !IsWord(name)) {
+    return Bad(fmt::format("name must be 1 to {} bytes of text without blanks", kMaxNameBytes));
+  }
+  // It would pass for the one with the password.
+  if (name == doors::kDefaultUser) return Bad("name must not be default");
+  return name;
+}
+
+Result<std::string> SecretOf(const boost::json::value& body, Random& random) {
+  std::string given = TextOf(body, "key");
+  if (given.empty()) return "ck_" + HexEncode(random.NextBytes(kKeyBytes));
+  if (given.size() < kMinGivenKeyBytes || given.size() > kMaxGivenKeyBytes || !IsWord(given)) {
+    return Bad(fmt::format("key must be {} to {} bytes of text without blanks", kMinGivenKeyBytes,
+                           kMaxGivenKeyBytes));
+  }
+  return given;
+}
+
+Result<std::optional<Timestamp>> ExpiryOf(const boost::json::value& body, Timestamp now) {
+  const std::string text = TextOf(body, "expires_at");
+  if (text.empty()) return std::optional<Timestamp>();
+  const std::optional<Timestamp> expires = ParseInstant(text);
+  if (!expires) return Bad("expires_at must be a time such as 2030-01-31T12:00:00Z");
+  if (*expires <= now) return Bad("expires_at has passed");
+  return expires;
+}
+
+// All of it but for when it was made.
+Result<ApiKey> KeyOf(const boost::json::value& body, std::string_view secret, Timestamp now) {
+  ApiKey key{.hash = doors::SecretHash(secret), .name = {}, .created = now};
+  CAIRN_ASSIGN_OR_RETURN(key.name, NameOf(body));
+  const std::string role = TextOf(body, "role");
+  key.role = ParseRole(role).value_or(Role::kReadonly);
+  const std::string scope = TextOf(body, "queue_scope");
+  if (!scope.empty()) {
+    const Result<doors::QueueScope> parsed = doors::QueueScope::Parse(scope);
+    if (!parsed.ok()) return Bad(parsed.error().message);
+    key.queue_scope = parsed->Describe();
+  }
+  CAIRN_ASSIGN_OR_RETURN(key.expires, ExpiryOf(body, now));
+  const boost::json::value* const enabled = body.as_object().if_contains("enabled");
+  key.enabled = enabled == nullptr || enabled->as_bool();
+  return key;
+}
+
+bool ManagesKeys(const ApiKey& key, Timestamp now) {
+  return key.enabled && key.role == Role::kAdmin && key.queue_scope.empty() && !key.ExpiredAt(now);
+}
+
+// With a key that is enabled nobody is let in without one. Unless there is a password, one of them
+// must be able to change the others.
+Result<void> CheckNotLockedOut(const std::vector<ApiKey>& keys, doors::Instance& instance,
+                               Timestamp now) {
+  const auto rules = instance.acl().default_user()->rules();
+  const bool password = rules->on() && !rules->nopass();
+  const bool enabled = std::ranges::any_of(keys, &ApiKey::enabled);
+  const auto manages = [&](const ApiKey& key) { return ManagesKeys(key, now); };
+  if (password || !enabled || std::ranges::any_of(keys, manages)) return {};
+  return Error{ErrorCode::kConflict,
+               "nobody could manage keys any more: there must be an enabled key of the role admin, "
+               "without queue_scope, or a password"};
+}
+
+// Changes the list of keys and stores that; what it returns is stored of `key`.
+using KeyChange = std::function<Result<void>(std::vector<ApiKey>& keys)>;
+awaitable<Result<void>> ChangeKeys(SharedParts parts, const KeyChange& change,
+                                   const std::function<void(store::Transaction&)>& write) {
+  const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(std::vector<ApiKey> keys, LoadKeys(transaction));
+    CAIRN_RETURN_IF_ERROR(change(keys));
+    CAIRN_RETURN_IF_ERROR(CheckNotLockedOut(keys, parts->instance, transaction.now()));
+    write(transaction);
+    return {};
+  };
+  store::Scopes scopes;
+  AddKeysScope(scopes);
+  const Result<void> done = co_await parts->store.WriteOnPool(scopes, task);
+  if (!done.ok()) co_return done;
+  // Whoever is told of it can use it, here at once.
+  auto reload = [parts] { return parts->keyring.Reload(); };
+  co_return co_await doors::OnPool(parts->instance.pool(), std::move(reload));
+}
+
+awaitable<Result<HttpReply>> PostKey(SharedParts parts, const RouteCall& call) {
+  const Timestamp now = parts->instance.clock().Now();
+  const Result<std::string> secret = SecretOf(call.body, parts->random);
+  if (!secret.ok()) co_return HttpReply(ErrorReply(secret.error()));
+  const Result<ApiKey> asked = KeyOf(call.body, *secret, now);
+  if (!asked.ok()) co_return HttpReply(ErrorReply(asked.error()));
+  ApiKey made = *asked;
+  bool existed = false;
+  const KeyChange change = [&](std::vector<ApiKey>& keys) -> Result<void> {
+    made = *asked;
+    const auto same = std::ranges::find(keys, made.hash, &ApiKey::hash);
+    existed = same != keys.end();
+    if (existed) {
+      made.created = same->created;
+      *same = made;
+      return {};
+    }
+    if (keys.size() >= kMaxKeys) {
+      return Error{ErrorCode::kConflict, fmt::format("there are {} keys already", kMaxKeys)};
+    }
+    keys.push_back(made);
+    return {};
+  };
+  const std::function<void(store::Transaction&)> write = [&](store::Transaction& transaction) {
+    PutKey(transaction, made);
+  };
+  const Result<void> done = co_await ChangeKeys(parts, change, write);
+  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  std::string text = "{";
+  AppendMember("key", *secret, text);
+  text += "," + KeyMembers(made, parts->keyring.LastUse(made.hash)) + "}";
+  co_return HttpReply(Json(existed ? 200 : 201, std::move(text)));
+}
+
+awaitable<Result<HttpReply>> DeleteOneKey(SharedParts parts, const RouteCall& call) {
+  const std::string hash = TextOf(call.body, "key_hash");
+  const KeyChange change = [&](std::vector<ApiKey>& keys) -> Result<void> {
+    const auto removed = std::erase_if(keys, [&](const ApiKey& key) { return key.hash == hash; });
+    if (removed != 0) return {};
+    return jobs::Refuse(jobs::Reason::kNotFound, "there is no key of this hash");
+  };
+  const std::function<void(store::Transaction&)> write = [&](store::Transaction& transaction) {
+    DeleteKey(transaction, hash);
+  };
+  const Result<void> done = co_await ChangeKeys(std::move(parts), change, write);
+  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  co_return HttpReply(jobs::StatusReply(200, "deleted"));
+}
+
+// --- The audit log ------------------------------------------------------------------------------
+
+struct AuditQuery {
+  int64_t limit = kDefaultAuditPage;
+  int64_t offset = 0;
+  std::string principal;
+  std::string method;
+  std::string path_prefix;
+  std::optional<Timestamp> since;
+  std::optional<Timestamp> until;
+
+  bool Fits(const doors::AuditEntry& entry) const {
+    return (principal.empty() || entry.principal == principal) &&
+           (method.empty() || entry.method == method) && entry.path.starts_with(path_prefix);
+  }
+};
+
+Result<std::optional<Timestamp>> QueryTime(const net::HttpRequest& request, std::string_view name) {
+  const auto text = request.Query(name);
+  if (!text) return std::optional<Timestamp>();
+  const std::optional<Timestamp> time = ParseInstant(*text);
+  if (!time) return Bad(fmt::format("{} must be a time such as 2030-01-31T12:00:00Z", name));
+  return time;
+}
+
+Result<AuditQuery> AuditQueryOf(const net::HttpRequest& request) {
+  AuditQuery query;
+  CAIRN_ASSIGN_OR_RETURN(query.limit,
+                         QueryNumber(request, "limit", kDefaultAuditPage, 1, kMaxAuditPage));
+  CAIRN_ASSIGN_OR_RETURN(query.offset, QueryNumber(request, "offset", 0, 0, INT64_MAX));
+  query.principal = request.Query("principal").value_or("");
+  query.method = request.Query("method").value_or("");
+  query.path_prefix = request.Query("path_prefix").value_or("");
+  CAIRN_ASSIGN_OR_RETURN(query.since, QueryTime(request, "since"));
+  CAIRN_ASSIGN_OR_RETURN(query.until, QueryTime(request, "until"));
+  return query;
+}
+
+void AppendAuditRow(const doors::AuditRow& row, std::string& out) {
+  std::string text = "{";
+  AppendMember("id", fmt::format("{:016x}{:016x}", row.time.us, row.number), text);
+  AppendMember("principal", row.entry.principal, text);
+  AppendMember("role", row.entry.role, text);
+  AppendMember("method", row.entry.method, text);
+  AppendMember("path", row.entry.path, text);
+  std::string query = "{";
+  AppendMember("query", row.entry.query, query);
+  text += fmt::format(R"(,"status":{},"metadata":{},"duration_ms":{:.3f}}})", row.entry.status,
+                      query, static_cast<double>(row.entry.duration_us) / 1'000);
+  AppendMember("created_at", TimeText(row.time), text);
+  out += text + "}";
+}
+
+awaitable<Result<HttpReply>> GetAuditLogs(SharedParts parts, const RouteCall& call) {
+  const Result<AuditQuery> query = AuditQueryOf(call.request);
+  if (!query.ok()) co_return HttpReply(ErrorReply(query.error()));
+  std::string rows;
+  int64_t total = 0;
+  const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
+    rows.clear();
+    total = 0;
+    return doors::AuditLog::Read(
+        transaction, query->since, query->until, [&](const doors::AuditRow& row) {
+          if (!query->Fits(row.entry)) return true;
+          const int64_t place = total++;
+          if (place < query->offset || place - query->offset >= query->limit) return true;
+          if (!rows.empty()) rows.push_back(',');
+          AppendAuditRow(row, rows);
+          return true;
+        });
+  };
+  const store::Scopes all = store::Scopes::Exclusive();
+  const Result<void> done = co_await parts->store.ReadOnPool(all, task);
+  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  co_return HttpReply(
+      Json(200, fmt::format(R"({{"audit_logs":[{}],"total":{},"limit":{},"offset":{}}})", rows,
+                            total, query->limit, query->offset)));
+}
+
+awaitable<void> WriteEntry(doors::RouteStore& store, doors::AuditLog& log,
+                           doors::AuditEntry entry) {
+  const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
+    log.Append(transaction, entry);
+    return {};
+  };
+  const store::Scopes none;
+  // A store that cannot write it has told so to everybody already.
+  const Result<void> done = co_await store.Write(none, task);
+  (void)done;
+}
+
+}  // namespace
+
+bool IsAudited(const doors::Route& route) {
+  const Permission* const permission = FindPermission(route.permission);
+  return route.method != "GET" && permission != nullptr && permission->audited;
+}
+
+doors::AuditSink MakeAuditSink(doors::RouteStore& store, doors::AuditLog& log) {
+  return
+      [&store, &log](doors::AuditEntry entry) { return WriteEntry(store, log, std::move(entry)); };
+}
+
+void AddKeyRoutes(const KeyParts& given, doors::RouteTable& table) {
+  const auto parts = std::make_shared<const KeyParts>(given);
+  using Function = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);
+  const auto add = [&](doors::Route route, Function function) {
+    route.tag = "auth";
+    route.handler = [parts, function](const RouteCall& call) { return function(parts, call); };
+    table.Add(std::move(route));
+  };
+  const auto wrong = Refused(400, "It makes no sense.");
+  const auto conflict = Refused(409, "Nobody could manage keys any more, or there are too many.");
+  add({.method = "GET",
+       .path = "/api/v1/auth/status",
+       .permission = "server.info",
+       .queues = doors::QueueRule::kNone,
+       .summary = "Who asks, and what they may.",
+       .responses = {{200, "It is this.", kStatusSchema}}},
+      GetStatus);
+  add({.method = "GET",
+       .path = "/api/v1/auth/keys",
+       .permission = "keys.read",
+       .summary = "All keys, without the keys themselves.",
+       .responses = {{200, "They are these.", kKeysSchema}}},
+      GetKeys);
+  add({.method = "POST",
+       .path = "/api/v1/auth/keys",
+       .permission = "keys.manage",
+       .summary = "Makes a key, or changes the one that is given. Shows it this once.",
+       .request_schema = kNewKeySchema,
+       .responses = {{201, "It is made.", kMadeKeySchema},
+                     {200, "It was there, and is changed.", kMadeKeySchema},
+                     wrong,
+                     conflict}},
+      PostKey);
+  add({.method = "DELETE",
+       .path = "/api/v1/auth/keys",
+       .permission = "keys.manage",
+       .summary = "Removes a key, and ends what was begun with it.",
+       .request_schema = kDeleteKeySchema,
+       .responses = {{200, "Done.", kDeletedSchema},
+                     wrong,
+                     Refused(404, "There is no such key."),
+                     conflict}},
+      DeleteOneKey);
+  add({.method = "GET",
+       .path = "/api/v1/audit-logs",
+       .permission = "audit.read",
+       .summary = "Who has changed what, newest first.",
+       .query = {{"limit", "How many at most, up to 1000; 100 unless given.", "integer"},
+                 {"offset", "How many to leave out.", "integer"},
+                 {"principal", "By this key, user, or default."},
+                 {"method", "POST, DELETE …; RESP for commands."},
+                 {"path_prefix", "Whose path, or command, begins so."},
+                 {"since", "Not before; RFC 3339."},
+                 {"until", "Before; RFC 3339."}},
+       .responses = {{200, "One page of them.", kAuditSchema}, wrong}},
+      GetAuditLogs);
+}
+
+}  // namespace cairn::admin

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "admin/keyring.h"
+#include "base/random.h"
+#include "doors/audit_log.h"
+#include "doors/route_store.h"
+#include "doors/route_table.h"
+
+namespace cairn::admin {
+
+// What the routes work with. All of it outlives the table's use.
+struct KeyParts {
+  doors::Instance& instance;
+  doors::RouteStore& store;
+  Keyring& keyring;
+  Random& random;
+};
+
+// Adds /api/v1/auth/… and /api/v1/audit-logs.
+void AddKeyRoutes(const KeyParts& parts, doors::RouteTable& table);
+
+// Whether what is done by the row belongs into the audit log.
+bool IsAudited(const doors::Route& route);
+// Writes entries in transactions of their own. What it is given outlives it.
+doors::AuditSink MakeAuditSink(doors::RouteStore& store, doors::AuditLog& log);
+
+}  // namespace cairn::admin

@@ -1,0 +1,177 @@
+#include "admin/keyring.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "doors/testing/test_server.h"
+#include "jobs/commands.h"
+
+namespace cairn::admin {
+namespace {
+
+using doors::testing::TestServer;
+using ::testing::HasSubstr;
+
+const ApiKey kKey{.hash = "h",
+                  .name = "n",
+                  .role = Role::kWorker,
+                  .queue_scope = "q,r*",
+                  .enabled = false,
+                  .created = {7},
+                  .expires = Timestamp{9}};
+
+TEST(ApiKeyTest, IsStoredAsJson) {
+  EXPECT_EQ(EncodeApiKey(kKey),
+            R"({"name":"n","role":"worker","queue_scope":"q,r*","enabled":false,"created_us":7,)"
+            R"("expires_us":9})");
+  EXPECT_EQ(*DecodeApiKey("h", EncodeApiKey(kKey)), kKey);
+  ApiKey lasting = kKey;
+  lasting.expires.reset();
+  EXPECT_EQ(*DecodeApiKey("h", EncodeApiKey(lasting)), lasting);
+}
+
+TEST(ApiKeyTest, WhatIsNoKeyIsRefused) {
+  const std::string row = EncodeApiKey(kKey);
+  for (size_t size = 0; size < row.size(); ++size) {
+    EXPECT_FALSE(DecodeApiKey("h", BytesView(row).substr(0, size)).ok()) << size;
+  }
+  EXPECT_FALSE(DecodeApiKey("h", R"({"name":"n","role":"king","queue_scope":"","enabled":true,)"
+                                 R"("created_us":7})")
+                   .ok());
+}
+
+class KeyringTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(keyring_.Start().ok()); }
+
+  void Put(const std::string& secret, ApiKey key) {
+    key.hash = doors::SecretHash(secret);
+    key.name = key.name.empty() ? secret : key.name;
+    Change([&](store::Transaction& transaction) { PutKey(transaction, key); });
+  }
+  void Delete(const std::string& secret) {
+    Change([&](store::Transaction& transaction) {
+      DeleteKey(transaction, doors::SecretHash(secret));
+    });
+  }
+  template <typename Step>
+  void Change(Step step) {
+    store::Scopes scopes;
+    AddKeysScope(scopes);
+    const auto done =
+        server_.store().Run(scopes, [&](store::Transaction& transaction) -> Result<void> {
+          step(transaction);
+          return {};
+        });
+    ASSERT_TRUE(done.ok());
+    ASSERT_TRUE(keyring_.Reload().ok());
+  }
+  std::string RoleOf(const std::string& secret) {
+    const auto who = keyring_.Identify(secret);
+    return who == nullptr ? "nobody" : who->role();
+  }
+
+  TestServer server_{{.add_commands = jobs::AddJobCommands}};
+  Keyring keyring_{server_.instance()};
+};
+
+TEST_F(KeyringTest, TheFirstEnabledKeyClosesTheDoor) {
+  EXPECT_EQ(RoleOf(""), "admin");
+  Put("off", {.role = Role::kAdmin, .enabled = false});
+  EXPECT_EQ(RoleOf("whatever"), "admin");
+  Put("boss", {.role = Role::kAdmin});
+  EXPECT_EQ(RoleOf(""), "nobody");
+  EXPECT_EQ(RoleOf("off"), "nobody");
+  EXPECT_EQ(RoleOf("boss"), "admin");
+  EXPECT_THAT(server_.Connect().Run({"PING"}), HasSubstr("NOAUTH"));
+  Delete("boss");
+  EXPECT_EQ(RoleOf(""), "admin");
+}
+
+TEST_F(KeyringTest, AKeyThatExpiresEndsAndLeavesTheDoorClosed) {
+  const Timestamp soon{server_.clock().Now().us + 1'000'000};
+  Put("brief", {.role = Role::kWorker, .expires = soon});
+  doors::testing::TestClient client = server_.Connect();
+  EXPECT_EQ(client.Run({"AUTH", "brief", "brief"}), "OK");
+  const auto who = keyring_.Identify("brief");
+  ASSERT_NE(who, nullptr);
+  EXPECT_FALSE(who->ended());
+  server_.clock().AdvanceMillis(1'000);
+  EXPECT_EQ(RoleOf("brief"), "nobody");
+  keyring_.EndExpired();
+  EXPECT_TRUE(who->ended());
+  EXPECT_EQ(RoleOf(""), "nobody");
+  EXPECT_TRUE(keyring_.any_enabled());
+  // Its loop hears of it.
+  while (client.raw().Command({"PING"}).ok()) std::this_thread::yield();
+}
+
+TEST_F(KeyringTest, AChangedKeyIsAnotherPrincipal) {
+  Put("k", {.role = Role::kReadonly});
+  const auto before = keyring_.Identify("k");
+  ASSERT_TRUE(keyring_.Reload().ok());
+  EXPECT_EQ(keyring_.Identify("k"), before);
+  Put("k", {.role = Role::kReadonly, .queue_scope = "q"});
+  EXPECT_TRUE(before->ended());
+  EXPECT_FALSE(keyring_.Identify("k")->ended());
+  EXPECT_EQ(keyring_.Identify("k")->queues()->Describe(), "q");
+}
+
+TEST_F(KeyringTest, AnotherServersKeysAreHeardOf) {
+  Keyring other(server_.instance());
+  ASSERT_TRUE(other.Start().ok());
+  Put("k", {.role = Role::kWorker});
+  // The wake-up reaches its thread.
+  while (other.Identify("k") == nullptr || other.Identify("k")->role() != "worker") {
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(KeyringTest, UsesAreWrittenDownOnceAMinute) {
+  Put("k", {.role = Role::kWorker});
+  const std::string hash = doors::SecretHash("k");
+  const auto stored = [&] {
+    const auto snapshot = server_.store().Read();
+    return LoadLastUse(**snapshot, hash)->value_or(Timestamp{}).us;
+  };
+  const int64_t first = server_.clock().Now().us;
+  keyring_.Identify("k");
+  ASSERT_TRUE(keyring_.WriteUses().ok());
+  EXPECT_EQ(stored(), first);
+  server_.clock().AdvanceMillis(59'000);
+  keyring_.Identify("k");
+  ASSERT_TRUE(keyring_.WriteUses().ok());
+  EXPECT_EQ(stored(), first);
+  EXPECT_EQ(keyring_.LastUse(hash)->us, first + 59'000'000);
+  server_.clock().AdvanceMillis(1'000);
+  keyring_.Identify("k");
+  ASSERT_TRUE(keyring_.WriteUses().ok());
+  EXPECT_EQ(stored(), first + 60'000'000);
+  Delete("k");
+  EXPECT_EQ(stored(), 0);
+}
+
+TEST_F(KeyringTest, EveryRoleMayCallWhatItsRulesName) {
+  const doors::CommandTable& table = server_.instance().commands();
+  for (const Role role : {Role::kAdmin, Role::kOperator, Role::kWorker, Role::kReadonly}) {
+    for (const Reach reach : {Reach::kEverything, Reach::kSomeQueues}) {
+      const doors::AclRules rules = RulesOf(role, reach, table);
+      EXPECT_TRUE(rules.on());
+      EXPECT_EQ(rules.AllowsEverything(), role == Role::kAdmin && reach == Reach::kEverything);
+    }
+  }
+  // Of the commands about jobs, a scoped operator may call all but the one that reads them all.
+  const doors::AclRules rules = RulesOf(Role::kOperator, Reach::kSomeQueues, table);
+  for (size_t i = 0; i < table.row_count(); ++i) {
+    const doors::Command& command = table.row(i);
+    if (command.group != "jobs") continue;
+    const std::string_view args[] = {command.name, "x", "x", "x"};
+    EXPECT_EQ(rules.Check(command, args).has_value(), command.name == "job.verify") << command.name;
+  }
+}
+
+}  // namespace
+}  // namespace cairn::admin

@@ -1,0 +1,687 @@
+// Who may do what, at both doors of a whole server.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "admin/roles.h"
+#include "app/config.h"
+#include "app/server.h"
+#include "doors/json_schema.h"
+#include "net/http/client.h"
+#include "net/resp/client.h"
+#include "tests/support/temp_directory.h"
+
+namespace cairn::app {
+namespace {
+
+namespace json = boost::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// One route as /openapi.json has it.
+struct Operation {
+  std::string method;
+  std::string path;
+  std::string permission;  // empty: of everybody
+  std::string queues;
+
+  std::string name() const { return method + " " + path; }
+};
+
+class AccessTest : public ::testing::Test {
+ protected:
+  void SetUp() override { StartServer(); }
+
+  void StartServer(const std::string& password = "", const std::string& http = "127.0.0.1:0") {
+    server_.reset();
+    ConfigSources sources;
+    sources.flags = {{"data", directory_ / "data"},
+                     {"resp", "127.0.0.1:0"},
+                     {"http", http},
+                     {"durability", "os"},
+                     {"io_threads", "1"}};
+    if (!password.empty()) sources.flags["password"] = password;
+    const LoadedConfig loaded = LoadConfig(sources);
+    ASSERT_TRUE(loaded.problems.empty()) << loaded.problems.front();
+    Result<std::unique_ptr<Server>> server =
+        Server::Start(loaded.config, {}, clock_, random_, Log::Silent());
+    failure_ = server.ok() ? "" : server.error().message;
+    if (!server.ok()) return;
+    server_ = *std::move(server);
+    http_.emplace(net::Address{"127.0.0.1", server_->http().port});
+  }
+
+  net::HttpResponse Ask(std::string_view key, std::string_view method, const std::string& target,
+                        const std::string& body = "") {
+    net::HttpHeaders headers{{"Content-Type", "application/json"}};
+    if (!key.empty()) headers.Add("Authorization", fmt::format("Bearer {}", key));
+    const Result<net::HttpResponse> response = http_->Request(method, target, body, headers);
+    return response.ok() ? *response : net::HttpResponse::Text(0, response.error().message);
+  }
+  json::value AskOk(std::string_view key, std::string_view method, const std::string& target,
+                    const std::string& body = "") {
+    const net::HttpResponse response = Ask(key, method, target, body);
+    EXPECT_LT(response.status, 300) << method << " " << target << ": " << response.body;
+    return json::parse(response.body);
+  }
+  // "403 FORBIDDEN"
+  std::string Refusal(const net::HttpResponse& response) {
+    boost::system::error_code none;
+    const json::value body = json::parse(response.body, none);
+    const json::object* object = body.if_object();
+    const json::value* code = object == nullptr ? nullptr : object->if_contains("code");
+    return fmt::format("{} {}", response.status,
+                       code == nullptr ? response.body : std::string(code->as_string()));
+  }
+
+  // A key with these members besides its name; the first one is an admin's.
+  std::string MakeKey(const std::string& name, const std::string& members) {
+    const json::value made =
+        AskOk(admin_, "POST", "/api/v1/auth/keys",
+              fmt::format(R"({{"name":"{}"{}{}}})", name, members.empty() ? "" : ",", members));
+    const json::value* key = made.as_object().if_contains("key");
+    return key == nullptr ? "" : std::string(key->as_string());
+  }
+  std::string HashOf(const std::string& name) {
+    const json::value keys = AskOk(admin_, "GET", "/api/v1/auth/keys");
+    for (const json::value& key : keys.as_array()) {
+      if (std::string_view(key.at("name").as_string()) == name)
+        return std::string(key.at("key_hash").as_string());
+    }
+    return "";
+  }
+  net::HttpResponse DeleteKey(const std::string& name) {
+    return Ask(admin_, "DELETE", "/api/v1/auth/keys",
+               fmt::format(R"({{"key_hash":"{}"}})", HashOf(name)));
+  }
+  void MakeAdmin() { admin_ = MakeKey("root", R"("role":"admin")"); }
+
+  std::string Enqueue(const std::string& queue, const std::string& more = "") {
+    return std::string(
+        AskOk(admin_, "POST", "/api/v1/enqueue", fmt::format(R"({{"queue":"{}"{}}})", queue, more))
+            .at("job_id")
+            .as_string());
+  }
+
+  net::RespClient Connect() {
+    auto client = net::RespClient::Connect({"127.0.0.1", server_->resp().port});
+    EXPECT_TRUE(client.ok());
+    return *std::move(client);
+  }
+  // A reply as text, good enough to look for words in it.
+  static std::string Run(net::RespClient& client, const std::vector<std::string>& args) {
+    const auto reply = client.Command(args);
+    return reply.ok() ? TextOf(*reply) : "gone: " + reply.error().message;
+  }
+  static std::string TextOf(const net::RespValue& value) {
+    std::string text = value.text;
+    for (const net::RespValue& item : value.items) text += " " + TextOf(item);
+    return text;
+  }
+
+  std::vector<Operation> Operations() {
+    std::vector<Operation> operations;
+    const json::value document = AskOk(admin_, "GET", "/openapi.json");
+    for (const auto& [path, methods] : document.at("paths").as_object()) {
+      for (const auto& [method, row] : methods.as_object()) {
+        const auto text = [&, &row = row](std::string_view name) {
+          const json::value* value = row.as_object().if_contains(name);
+          return value == nullptr ? std::string() : std::string(value->as_string());
+        };
+        std::string upper(method);
+        std::ranges::transform(upper, upper.begin(),
+                               [](unsigned char c) { return std::toupper(c); });
+        operations.push_back({upper, std::string(path), text("x-permission"), text("x-queues")});
+      }
+    }
+    return operations;
+  }
+
+  testing::TempDirectory directory_;
+  SystemClock clock_;
+  SystemRandom random_;
+  std::unique_ptr<Server> server_;
+  std::optional<net::HttpClient> http_;
+  std::string admin_;    // the admin's key; empty: none was made
+  std::string failure_;  // why there is no server
+};
+
+// A path that leads to a route, whatever stands for its parameters.
+std::string TargetOf(const std::string& path) {
+  std::string target;
+  bool inside = false;
+  for (const char c : path) {
+    if (c == '{') target += 'x';
+    inside = (inside || c == '{') && c != '}';
+    if (!inside && c != '}') target += c;
+  }
+  return target;
+}
+
+// --- Every route --------------------------------------------------------------------------------
+
+TEST_F(AccessTest, EveryRouteHasAPermissionThatSomeRoleHas) {
+  const std::set<std::string> open = {"/healthz", "/readyz", "/openapi.json"};
+  for (const Operation& operation : Operations()) {
+    if (open.contains(operation.path)) continue;
+    EXPECT_NE(admin::FindPermission(operation.permission), nullptr)
+        << operation.name() << " asks for '" << operation.permission << "'";
+  }
+}
+
+TEST_F(AccessTest, NoRouteAnswersWhoHasNoKey) {
+  MakeAdmin();
+  for (const Operation& operation : Operations()) {
+    if (operation.path == "/healthz" || operation.path == "/readyz") continue;
+    for (const char* key : {"", "ck_0000"}) {
+      const net::HttpResponse response = Ask(key, operation.method, TargetOf(operation.path), "{}");
+      EXPECT_EQ(response.status, 401) << operation.name();
+    }
+  }
+  EXPECT_EQ(Refusal(Ask("", "GET", "/api/v1/queues")), "401 UNAUTHORIZED");
+}
+
+TEST_F(AccessTest, EveryRouteIsClosedToRolesWithoutItsPermission) {
+  MakeAdmin();
+  for (const admin::Role role :
+       {admin::Role::kOperator, admin::Role::kWorker, admin::Role::kReadonly}) {
+    const std::string name(admin::RoleName(role));
+    const std::string key = MakeKey(name, fmt::format(R"("role":"{}")", name));
+    const std::vector<std::string_view> allowed = admin::PermissionsOf(role);
+    for (const Operation& operation : Operations()) {
+      if (operation.permission.empty() ||
+          std::ranges::find(allowed, operation.permission) != allowed.end()) {
+        continue;
+      }
+      const net::HttpResponse response = Ask(key, operation.method, TargetOf(operation.path), "{}");
+      EXPECT_EQ(response.status, 403) << name << ": " << operation.name();
+      EXPECT_THAT(response.body, HasSubstr("does not allow")) << operation.name();
+    }
+  }
+}
+
+// What a key of the queue `mine` gets when it asks, by this route, for something of `yours`.
+struct Probe {
+  std::string target;
+  std::string body;
+  // Refused, or answered without it.
+  enum class Outcome { kForbidden, kHidden } outcome = Outcome::kForbidden;
+};
+
+// A new route that says of itself that it is scoped has to be added here, with a way to try it.
+TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
+  MakeAdmin();
+  const std::string job = Enqueue("yours", R"(,"payload":{"secret":"pearl"})");
+  const std::string held = Enqueue("yours", R"(,"payload":{"secret":"pearl"})");
+  AskOk(admin_, "POST", "/api/v1/jobs/" + held + "/hold");
+  const std::string batch(AskOk(admin_, "POST", "/api/v1/batches", R"({"callback_queue":"yours"})")
+                              .at("id")
+                              .as_string());
+  const json::value leased =
+      AskOk(admin_, "POST", "/api/v1/fetch", R"({"queues":["yours"],"worker_id":"w"})");
+  const std::string active(leased.at("job_id").as_string());
+  const json::value bulk = AskOk(admin_, "POST", "/api/v1/jobs/bulk",
+                                 R"({"action":"retry","filter":{"queue":"none"},"async":true})");
+  const std::string task(bulk.at("bulk_operation_id").as_string());
+  AskOk(admin_, "POST", "/api/v1/jobs/search", "{}");  // the view has all of it
+  const std::string mine = MakeKey("mine", R"("role":"operator","queue_scope":"mine, my.*")");
+
+  using enum Probe::Outcome;
+  const std::string jobs = "/api/v1/jobs/";
+  const std::map<std::string, Probe> probes = {
+      {"POST /api/v1/enqueue", {"/api/v1/enqueue", R"({"queue":"yours"})"}},
+      {"POST /api/v1/enqueue/batch",
+       {"/api/v1/enqueue/batch", R"({"jobs":[{"queue":"mine"},{"queue":"yours"}]})"}},
+      {"POST /api/v1/webhooks/{name}", {"/api/v1/webhooks/yours", "{}"}},
+      {"POST /api/v1/batches", {"/api/v1/batches", R"({"callback_queue":"yours"})"}},
+      {"POST /api/v1/batches/{id}/jobs",
+       {"/api/v1/batches/" + batch + "/jobs", R"({"jobs":[{"queue":"mine"}]})"}},
+      {"POST /api/v1/batches/{id}/seal", {"/api/v1/batches/" + batch + "/seal", ""}},
+      {"GET /api/v1/batches/{id}", {"/api/v1/batches/" + batch, ""}},
+      {"POST /api/v1/fetch", {"/api/v1/fetch", R"({"queues":["mine","yours"]})"}},
+      {"POST /api/v1/fetch/batch", {"/api/v1/fetch/batch", R"({"queues":["yours"],"count":5})"}},
+      {"POST /api/v1/ack/{id}", {"/api/v1/ack/" + active, "{}"}},
+      {"POST /api/v1/ack/batch",
+       {"/api/v1/ack/batch", fmt::format(R"({{"acks":[{{"job_id":"{}"}}]}})", active), kHidden}},
+      {"POST /api/v1/fail/{id}", {"/api/v1/fail/" + active, "{}"}},
+      {"POST /api/v1/snooze/{id}", {"/api/v1/snooze/" + active, R"({"delay":"5s"})"}},
+      {"POST /api/v1/heartbeat",
+       {"/api/v1/heartbeat", fmt::format(R"({{"jobs":{{"{}":{{}}}}}})", active), kHidden}},
+      {"GET /api/v1/jobs/{id}", {jobs + job, ""}},
+      {"POST /api/v1/jobs/bulk-get",
+       {jobs + "bulk-get", fmt::format(R"({{"job_ids":["{}"]}})", job), kHidden}},
+      {"GET /api/v1/jobs/{id}/wait", {jobs + job + "/wait?timeout=1", ""}},
+      {"POST /api/v1/jobs/{id}/retry", {jobs + job + "/retry", ""}},
+      {"POST /api/v1/jobs/{id}/cancel", {jobs + job + "/cancel", ""}},
+      {"POST /api/v1/jobs/{id}/hold", {jobs + job + "/hold", ""}},
+      {"POST /api/v1/jobs/{id}/approve", {jobs + held + "/approve", ""}},
+      {"POST /api/v1/jobs/{id}/reject", {jobs + held + "/reject", ""}},
+      {"POST /api/v1/jobs/{id}/move", {jobs + job + "/move", R"({"queue":"mine"})"}},
+      {"DELETE /api/v1/jobs/{id}", {jobs + job, ""}},
+      {"POST /api/v1/jobs/{id}/replay", {jobs + job + "/replay", ""}},
+      {"GET /api/v1/jobs", {"/api/v1/jobs", "", kHidden}},
+      {"POST /api/v1/jobs/search", {jobs + "search", R"({"queue":"yours"})", kHidden}},
+      {"GET /api/v1/search/fulltext", {"/api/v1/search/fulltext?q=secret", "", kHidden}},
+      {"POST /api/v1/jobs/bulk",
+       {jobs + "bulk", R"({"action":"cancel","filter":{"queue":"yours"}})", kHidden}},
+      {"GET /api/v1/bulk/{id}", {"/api/v1/bulk/" + task, "", kHidden}},
+      {"GET /api/v1/bulk/{id}/progress", {"/api/v1/bulk/" + task + "/progress", "", kHidden}},
+      {"GET /api/v1/queues", {"/api/v1/queues", "", kHidden}},
+      {"GET /api/v1/queues/{queue}", {"/api/v1/queues/yours", ""}},
+      {"GET /api/v1/workers", {"/api/v1/workers", "", kHidden}},
+      {"POST /api/v1/queues/{queue}/pause", {"/api/v1/queues/yours/pause", ""}},
+      {"POST /api/v1/queues/{queue}/resume", {"/api/v1/queues/yours/resume", ""}},
+      {"POST /api/v1/queues/{queue}/drain", {"/api/v1/queues/yours/drain", ""}},
+      {"POST /api/v1/queues/{queue}/clear", {"/api/v1/queues/yours/clear", ""}},
+      {"DELETE /api/v1/queues/{queue}", {"/api/v1/queues/yours", ""}},
+      {"POST /api/v1/queues/{queue}/concurrency",
+       {"/api/v1/queues/yours/concurrency", R"({"max":1})"}},
+      {"POST /api/v1/queues/{queue}/throttle",
+       {"/api/v1/queues/yours/throttle", R"({"rate":1,"window_ms":1000})"}},
+      {"DELETE /api/v1/queues/{queue}/throttle", {"/api/v1/queues/yours/throttle", ""}},
+      {"PATCH /api/v1/queues/{queue}/config", {"/api/v1/queues/yours/config", "{}"}},
+      {"GET /api/v1/cluster/events", {"/api/v1/cluster/events", "", kHidden}},
+      // A stream: see AnEventStreamShowsTheQueuesOfTheKey.
+      {"GET /api/v1/events", {"/api/v1/events?types=nonsense", "", kHidden}},
+  };
+  const std::set<std::string> neutral = {"GET /openapi.json", "GET /api/v1/info",
+                                         "GET /api/v1/auth/status"};
+  for (const Operation& operation : Operations()) {
+    if (operation.permission.empty()) continue;
+    if (operation.queues == "none") {
+      EXPECT_TRUE(neutral.contains(operation.name())) << operation.name();
+      continue;
+    }
+    if (operation.queues == "all") {
+      EXPECT_EQ(Ask(mine, operation.method, TargetOf(operation.path), "{}").status, 403)
+          << operation.name();
+      continue;
+    }
+    const auto probe = probes.find(operation.name());
+    ASSERT_NE(probe, probes.end()) << operation.name() << " has no probe";
+    const net::HttpResponse response =
+        Ask(mine, operation.method, probe->second.target, probe->second.body);
+    if (probe->second.outcome == kForbidden) {
+      EXPECT_EQ(Refusal(response), "403 FORBIDDEN") << operation.name();
+    } else {
+      EXPECT_THAT(response.body, AllOf(Not(HasSubstr("pearl")), Not(HasSubstr("yours"))))
+          << operation.name();
+    }
+  }
+  // Nothing has happened to what was not its own.
+  EXPECT_EQ(AskOk(admin_, "GET", jobs + job).at("state"), job == active ? "active" : "pending");
+  EXPECT_EQ(AskOk(admin_, "GET", jobs + held).at("state"), "held");
+  EXPECT_EQ(AskOk(admin_, "GET", jobs + active).at("state"), "active");
+  EXPECT_EQ(AskOk(admin_, "GET", "/api/v1/queues/yours").at("paused"), false);
+  EXPECT_EQ(AskOk(admin_, "GET", "/api/v1/batches/" + batch).at("sealed"), false);
+  EXPECT_EQ(AskOk(admin_, "GET", "/api/v1/admin/verify").at("problems").as_array().size(), 0U);
+}
+
+TEST_F(AccessTest, AScopedKeyDoesEverythingWithItsOwnQueues) {
+  MakeAdmin();
+  const std::string mine = MakeKey("mine", R"("role":"operator","queue_scope":"mine,my.*")");
+  const std::string id(
+      AskOk(mine, "POST", "/api/v1/enqueue", R"({"queue":"my.own"})").at("job_id").as_string());
+  EXPECT_EQ(AskOk(mine, "GET", "/api/v1/jobs/" + id).at("queue"), "my.own");
+  AskOk(mine, "POST", "/api/v1/jobs/" + id + "/move", R"({"queue":"mine"})");
+  EXPECT_EQ(Refusal(Ask(mine, "POST", "/api/v1/jobs/" + id + "/move", R"({"queue":"other"})")),
+            "403 FORBIDDEN");
+  Enqueue("other");
+  EXPECT_EQ(AskOk(mine, "POST", "/api/v1/jobs/search", "{}").at("total"), 1);
+  EXPECT_EQ(
+      AskOk(mine, "POST", "/api/v1/jobs/bulk", R"({"action":"hold","filter":{}})").at("affected"),
+      1);
+  const json::value task =
+      AskOk(mine, "POST", "/api/v1/jobs/bulk", R"({"action":"approve","filter":{},"async":true})");
+  const std::string bulk(task.at("bulk_operation_id").as_string());
+  EXPECT_EQ(AskOk(mine, "GET", "/api/v1/bulk/" + bulk).at("total"), 1);
+  EXPECT_EQ(Refusal(Ask(mine, "POST", "/api/v1/jobs/bulk",
+                        R"({"action":"move","filter":{},"move_to_queue":"other"})")),
+            "403 FORBIDDEN");
+  // Others see what belongs to all of them.
+  EXPECT_EQ(AskOk(admin_, "GET", "/api/v1/bulk/" + bulk).at("total"), 1);
+  AskOk(mine, "POST", "/api/v1/queues/mine/pause");
+  EXPECT_EQ(AskOk(mine, "GET", "/api/v1/queues").as_array().size(), 2U);
+}
+
+TEST_F(AccessTest, WhatAJobLeadsToIsCheckedWhenItIsAdded) {
+  MakeAdmin();
+  const std::string mine = MakeKey("mine", R"("role":"worker","queue_scope":"mine")");
+  const auto refusal = [&](const std::string& members) {
+    return Refusal(Ask(mine, "POST", "/api/v1/enqueue", R"({"queue":"mine",)" + members + "}"));
+  };
+  const std::string steps = R"("steps":[{"queue":"mine"},{"queue":"yours"}])";
+  const std::string own = R"("steps":[{"queue":"mine"},{"queue":"mine"}])";
+  EXPECT_EQ(refusal(R"("chain":{)" + steps + "}"), "403 FORBIDDEN");
+  EXPECT_EQ(refusal(R"("chain":{)" + own + R"(,"on_failure":{"queue":"yours"}})"), "403 FORBIDDEN");
+  EXPECT_EQ(refusal(R"("chain":{)" + own + R"(,"on_exit":{"queue":"yours"}})"), "403 FORBIDDEN");
+  EXPECT_EQ(refusal(R"("chain_id":"c","chain_step":0,"chain_config":{)" + steps + "}"),
+            "403 FORBIDDEN");
+  EXPECT_EQ(refusal(R"("depends_on":[")" + Enqueue("yours") + R"("])"), "400 DEPENDENCY_ERROR");
+  EXPECT_EQ(Refusal(Ask(mine, "POST", "/api/v1/enqueue/batch",
+                        R"({"jobs":[{"queue":"mine"}],"batch":{"callback_queue":"yours"}})")),
+            "403 FORBIDDEN");
+  Ask(admin_, "POST", "/api/v1/enqueue/batch",
+      R"({"jobs":[{"queue":"yours"}],"idempotency_key":"k"})");
+  EXPECT_EQ(Refusal(Ask(mine, "POST", "/api/v1/enqueue/batch",
+                        R"({"jobs":[{"queue":"yours"}],"idempotency_key":"k"})")),
+            "403 FORBIDDEN");
+  EXPECT_EQ(
+      Ask(mine, "POST", "/api/v1/enqueue", R"({"queue":"mine","chain":{)" + own + "}}").status,
+      201);
+  // A chain that somebody else made goes on, wherever it leads.
+  Ask(admin_, "POST", "/api/v1/queues/mine/clear");
+  Enqueue("mine", R"(,"chain":{)" + steps + "}");
+  const json::value job = AskOk(mine, "POST", "/api/v1/fetch", R"({"queues":["mine"]})");
+  AskOk(mine, "POST", "/api/v1/ack/" + std::string(job.at("job_id").as_string()));
+  EXPECT_EQ(AskOk(admin_, "GET", "/api/v1/queues/yours").at("pending"), 3);
+}
+
+TEST_F(AccessTest, AnEventStreamShowsTheQueuesOfTheKey) {
+  MakeAdmin();
+  const std::string mine = MakeKey("mine", R"("role":"readonly","queue_scope":"mine")");
+  Enqueue("yours");
+  Enqueue("mine");
+  const json::value page = AskOk(mine, "GET", "/api/v1/cluster/events");
+  ASSERT_EQ(page.at("events").as_array().size(), 1U);
+  EXPECT_EQ(page.at("events").at(0).at("queue"), "mine");
+
+  // It ends with the key, before anything that comes later.
+  std::string seen;
+  std::thread reader([&] {
+    net::HttpClient client({"127.0.0.1", server_->http().port});
+    const auto stream = client.Get("/api/v1/events?last_event_id=0", {{"X-API-Key", mine}});
+    seen = stream.ok() ? stream->body : stream.error().message;
+  });
+  DeleteKey("mine");
+  Enqueue("mine", R"(,"unique_key":"late")");
+  reader.join();
+  EXPECT_THAT(seen, Not(HasSubstr("yours")));
+  EXPECT_THAT(seen, Not(HasSubstr("late")));
+}
+
+// --- RESP ---------------------------------------------------------------------------------------
+
+TEST_F(AccessTest, AKeyIsAlsoThePasswordOfItsName) {
+  MakeAdmin();
+  const std::string worker = MakeKey("w1", R"("role":"worker")");
+  net::RespClient client = Connect();
+  EXPECT_THAT(Run(client, {"PING"}), StartsWith("NOAUTH"));
+  EXPECT_THAT(Run(client, {"AUTH", "anything"}), StartsWith("WRONGPASS"));
+  EXPECT_THAT(Run(client, {"AUTH", "default", ""}), StartsWith("WRONGPASS"));
+  EXPECT_THAT(Run(client, {"AUTH", "w2", worker}), StartsWith("WRONGPASS"));
+  EXPECT_EQ(Run(client, {"AUTH", "w1", worker}), "OK");
+  EXPECT_EQ(Run(client, {"AUTH", worker}), "OK");
+  EXPECT_EQ(Run(client, {"PING"}), "PONG");
+  EXPECT_THAT(Run(client, {"JOB.ENQUEUE", "q", "{}"}), HasSubstr("job_"));
+  EXPECT_THAT(Run(client, {"SET", "k", "v"}), StartsWith("NOPERM"));
+  EXPECT_THAT(Run(client, {"QUEUE.PAUSE", "q"}), StartsWith("NOPERM"));
+  EXPECT_EQ(Run(client, {"AUTH", "root", admin_}), "OK");
+  EXPECT_EQ(Run(client, {"SET", "k", "v"}), "OK");
+}
+
+TEST_F(AccessTest, RolesHoldAtTheRespDoor) {
+  MakeAdmin();
+  net::RespClient client = Connect();
+  Run(client, {"AUTH", MakeKey("reader", "")});
+  EXPECT_EQ(Run(client, {"GET", "k"}), "");
+  EXPECT_EQ(Run(client, {"QUEUE.LIST"}), "");
+  EXPECT_THAT(Run(client, {"SET", "k", "v"}), StartsWith("NOPERM"));
+  EXPECT_THAT(Run(client, {"JOB.ENQUEUE", "q", "{}"}), StartsWith("NOPERM"));
+  Run(client, {"AUTH", MakeKey("op", R"("role":"operator")")});
+  EXPECT_EQ(Run(client, {"SET", "k", "v"}), "OK");
+  EXPECT_EQ(Run(client, {"QUEUE.PAUSE", "q"}), "OK");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"ACL", "SETUSER", "x", "on"},
+        {"ACL", "LIST"},
+        {"CONFIG", "GET", "requirepass"},
+        {"CONFIG", "SET", "requirepass", "mine"}}) {
+    EXPECT_THAT(Run(client, command), StartsWith("NOPERM")) << command[1];
+  }
+}
+
+TEST_F(AccessTest, TheQueuesOfAKeyHoldInTransactionsAndScripts) {
+  MakeAdmin();
+  const std::string job = Enqueue("yours");
+  net::RespClient client = Connect();
+  Run(client, {"AUTH", MakeKey("mine", R"("role":"operator","queue_scope":"mine")")});
+  EXPECT_THAT(Run(client, {"JOB.ENQUEUE", "mine", "{}"}), HasSubstr("job_"));
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"JOB.ENQUEUE", "yours", "{}"},
+        {"JOB.ENQUEUEM", "yours", "PAYLOADS", "{}"},
+        {"JOB.ENQUEUEM", "JOBS", R"({"queue":"yours"})"},
+        {"JOB.FETCH", "QUEUES", "yours"},
+        {"JOB.GET", job},
+        {"JOB.CANCEL", job},
+        {"JOB.MOVE", job, "mine"},
+        {"JOB.DELETE", job},
+        {"JOB.PRIORITY", job, "high"},
+        {"JOB.BATCHOPEN", "yours"},
+        {"QUEUE.GET", "yours"},
+        {"QUEUE.PAUSE", "yours"},
+        {"QUEUE.CLEAR", "yours"},
+        {"QUEUE.DELETE", "yours"},
+        {"QUEUE.CONFIG", "yours", "{}"}}) {
+    EXPECT_THAT(Run(client, command), StartsWith("FORBIDDEN")) << command[0];
+    Run(client, {"MULTI"});
+    Run(client, command);
+    EXPECT_THAT(Run(client, {"EXEC"}), HasSubstr("FORBIDDEN")) << command[0];
+    std::vector<std::string> eval = {"EVAL", "return redis.call(unpack(ARGV))", "0"};
+    eval.insert(eval.end(), command.begin(), command.end());
+    EXPECT_THAT(Run(client, eval), StartsWith("FORBIDDEN")) << command[0];
+  }
+  EXPECT_THAT(Run(client, {"QUEUE.LIST"}), Not(HasSubstr("yours")));
+  EXPECT_THAT(Run(client, {"JOB.ACKM", job, "0000000000000000"}), HasSubstr("FORBIDDEN"));
+  EXPECT_THAT(Run(client, {"GET", "k"}), StartsWith("NOPERM"));
+  EXPECT_THAT(Run(client, {"EVAL", "return redis.call('GET','k')", "0"}),
+              HasSubstr("can't run this command"));
+  Run(client, {"HELLO", "3"});
+  EXPECT_THAT(Run(client, {"JOB.SUBSCRIBE", "QUEUES", "mine", "yours"}), StartsWith("FORBIDDEN"));
+  EXPECT_EQ(Run(client, {"JOB.SUBSCRIBE", "QUEUES", "mine"}), "OK");
+  EXPECT_EQ(AskOk(admin_, "GET", "/api/v1/jobs/" + job).at("state"), "pending");
+}
+
+// --- Keys ---------------------------------------------------------------------------------------
+
+TEST_F(AccessTest, WithoutKeyAndPasswordEverybodyIsAdmin) {
+  const json::value status = AskOk("", "GET", "/api/v1/auth/status");
+  EXPECT_EQ(status.at("auth_required"), false);
+  EXPECT_EQ(status.at("role"), "admin");
+  net::RespClient client = Connect();
+  EXPECT_EQ(Run(client, {"SET", "k", "v"}), "OK");
+  EXPECT_THAT(Run(client, {"AUTH", "x"}), HasSubstr("without any password configured"));
+}
+
+TEST_F(AccessTest, AKeyIsShownOnceAndKeptAsItsHash) {
+  MakeAdmin();
+  EXPECT_EQ(admin_.size(), 3U + 64U);
+  const std::string keys = Ask(admin_, "GET", "/api/v1/auth/keys").body;
+  EXPECT_THAT(keys, Not(HasSubstr(admin_)));
+  const json::value key = json::parse(keys).at(0);
+  EXPECT_EQ(key.at("name"), "root");
+  EXPECT_EQ(key.at("role"), "admin");
+  EXPECT_EQ(key.at("enabled"), true);
+  EXPECT_TRUE(key.as_object().contains("last_used_at"));
+  EXPECT_EQ(AskOk(admin_, "GET", "/api/v1/auth/status").at("principal"), "root");
+}
+
+TEST_F(AccessTest, AGivenKeyIsMadeAndThenChanged) {
+  MakeAdmin();
+  const std::string own = "0123456789abcdef-own";
+  const std::string members = R"("key":")" + own + R"(")";
+  EXPECT_EQ(MakeKey("a", members), own);
+  EXPECT_EQ(Ask(own, "GET", "/api/v1/queues").status, 200);
+  EXPECT_EQ(
+      Ask(admin_, "POST", "/api/v1/auth/keys", R"({"name":"a","enabled":false,)" + members + "}")
+          .status,
+      200);
+  EXPECT_EQ(Ask(own, "GET", "/api/v1/queues").status, 401);
+  EXPECT_EQ(AskOk(admin_, "GET", "/api/v1/auth/keys").as_array().size(), 2U);
+}
+
+TEST_F(AccessTest, ADeletedKeyEndsWhatWasBegunWithIt) {
+  MakeAdmin();
+  const std::string worker = MakeKey("w", R"("role":"worker")");
+  net::RespClient client = Connect();
+  ASSERT_EQ(Run(client, {"AUTH", worker}), "OK");
+  EXPECT_EQ(DeleteKey("w").status, 200);
+  EXPECT_EQ(Refusal(Ask(worker, "POST", "/api/v1/enqueue", R"({"queue":"q"})")),
+            "401 UNAUTHORIZED");
+  EXPECT_THAT(Run(client, {"PING"}), ::testing::AnyOf(StartsWith("gone"), StartsWith("NOPERM")));
+  EXPECT_EQ(Refusal(DeleteKey("w")), "404 NOT_FOUND");
+}
+
+TEST_F(AccessTest, NobodyIsLockedOut) {
+  const auto post = [&](const std::string& body) {
+    return Refusal(Ask(admin_, "POST", "/api/v1/auth/keys", body));
+  };
+  EXPECT_EQ(post(R"({"name":"w","role":"worker"})"), "409 CONFLICT");
+  EXPECT_EQ(post(R"({"name":"a","role":"admin","queue_scope":"q"})"), "409 CONFLICT");
+  EXPECT_EQ(AskOk("", "GET", "/api/v1/auth/keys").as_array().size(), 0U);
+  // One that lets nobody in keeps nobody out.
+  EXPECT_EQ(Ask("", "POST", "/api/v1/auth/keys", R"({"name":"w","enabled":false})").status, 201);
+  MakeAdmin();
+  MakeKey("w", R"("role":"worker")");
+  EXPECT_EQ(Refusal(DeleteKey("root")), "409 CONFLICT");
+}
+
+TEST_F(AccessTest, WhatMakesNoSenseIsRefusedByName) {
+  for (const auto& [body, word] : std::map<std::string, std::string>{
+           {R"({})", "name"},
+           {R"({"name":""})", "name"},
+           {R"({"name":"a b"})", "name"},
+           {R"({"name":"default"})", "default"},
+           {R"({"name":"a","role":"king"})", "role"},
+           {R"({"name":"a","key":"short"})", "key"},
+           {R"({"name":"a","queue_scope":"a*b"})", "queue_scope"},
+           {R"({"name":"a","expires_at":"tomorrow"})", "expires_at"},
+           {R"({"name":"a","expires_at":"2001-01-01T00:00:00Z"})", "expires_at"},
+           {R"({"name":"a","namespace":"n"})", "namespace"}}) {
+    const net::HttpResponse response = Ask("", "POST", "/api/v1/auth/keys", body);
+    EXPECT_EQ(Refusal(response), "400 VALIDATION_ERROR") << body;
+    EXPECT_THAT(response.body, HasSubstr(word)) << body;
+  }
+  EXPECT_EQ(Refusal(Ask("", "GET", "/api/v1/audit-logs?limit=1001")), "400 VALIDATION_ERROR");
+  EXPECT_EQ(Refusal(Ask("", "GET", "/api/v1/audit-logs?since=x")), "400 VALIDATION_ERROR");
+  EXPECT_EQ(Refusal(Ask("", "GET", "/api/v1/namespaces")), "404 NOT_FOUND");
+}
+
+TEST_F(AccessTest, KeysOutliveTheServerAndCountWhereItListens) {
+  StartServer("", "0.0.0.0:0");
+  EXPECT_THAT(failure_, HasSubstr("can be reached from other machines"));
+  StartServer();
+  MakeAdmin();
+  StartServer("", "0.0.0.0:0");
+  EXPECT_EQ(failure_, "");
+  EXPECT_EQ(Ask(admin_, "GET", "/api/v1/queues").status, 200);
+  EXPECT_EQ(Ask("", "GET", "/api/v1/queues").status, 401);
+}
+
+TEST_F(AccessTest, ThePasswordIsFullAdminBesideTheKeys) {
+  StartServer("sesame");
+  admin_ = "sesame";
+  const std::string worker = MakeKey("w", R"("role":"worker")");
+  EXPECT_EQ(AskOk("sesame", "GET", "/api/v1/auth/status").at("role"), "admin");
+  EXPECT_EQ(AskOk(worker, "GET", "/api/v1/auth/status").at("role"), "worker");
+  net::RespClient client = Connect();
+  EXPECT_EQ(Run(client, {"AUTH", "sesame"}), "OK");
+  EXPECT_EQ(Run(client, {"SET", "k", "v"}), "OK");
+  EXPECT_EQ(Run(client, {"AUTH", worker}), "OK");
+  EXPECT_THAT(Run(client, {"SET", "k", "v"}), StartsWith("NOPERM"));
+}
+
+// --- The audit log ------------------------------------------------------------------------------
+
+TEST_F(AccessTest, TheAuditLogHasWhoChangedWhatAtBothDoors) {
+  MakeAdmin();
+  const std::string op = MakeKey("op", R"("role":"operator")");
+  const std::string reader = MakeKey("reader", "");
+  const std::string job = Enqueue("q");
+  AskOk(op, "POST", "/api/v1/queues/q/pause");
+  AskOk(op, "POST", "/api/v1/queues/q/drain?timeout=0");
+  Ask(reader, "POST", "/api/v1/queues/q/resume");
+  AskOk(reader, "POST", "/api/v1/jobs/search", "{}");
+  net::RespClient client = Connect();
+  Run(client, {"AUTH", op});
+  Run(client, {"JOB.HOLD", job});
+  Run(client, {"MULTI"});
+  Run(client, {"JOB.APPROVE", job});
+  Run(client, {"EXEC"});
+  Run(client, {"EVAL", "return redis.call('JOB.CANCEL', ARGV[1])", "0", job});
+  Run(client, {"JOB.CANCEL", job});  // refused: it has ended
+  const json::value log = AskOk(admin_, "GET", "/api/v1/audit-logs");
+  std::vector<std::string> rows;
+  for (const json::value& row : log.at("audit_logs").as_array()) {
+    rows.push_back(fmt::format("{} {} {} {} {}", std::string_view(row.at("principal").as_string()),
+                               std::string_view(row.at("role").as_string()),
+                               std::string_view(row.at("method").as_string()),
+                               std::string_view(row.at("path").as_string()),
+                               row.at("status").as_int64()));
+  }
+  EXPECT_THAT(rows, ::testing::ElementsAre("op operator RESP JOB.CANCEL " + job + " 200",
+                                           "op operator RESP JOB.APPROVE " + job + " 200",
+                                           "op operator RESP JOB.HOLD " + job + " 200",
+                                           "reader readonly POST /api/v1/queues/q/resume 403",
+                                           "op operator POST /api/v1/queues/q/drain 200",
+                                           "op operator POST /api/v1/queues/q/pause 200",
+                                           "root admin POST /api/v1/auth/keys 201",
+                                           "root admin POST /api/v1/auth/keys 201",
+                                           "default admin POST /api/v1/auth/keys 201"));
+  const auto total = [&](const std::string& query) {
+    return AskOk(admin_, "GET", "/api/v1/audit-logs?" + query).at("total").as_int64();
+  };
+  EXPECT_EQ(total("principal=op"), 5);
+  EXPECT_EQ(total("method=RESP"), 3);
+  EXPECT_EQ(total("path_prefix=/api/v1/queues"), 3);
+  EXPECT_EQ(total("since=2100-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(total("until=2001-01-01T00:00:00Z"), 0);
+  const json::value page = AskOk(admin_, "GET", "/api/v1/audit-logs?limit=2&offset=4");
+  EXPECT_EQ(page.at("total"), 9);
+  ASSERT_EQ(page.at("audit_logs").as_array().size(), 2U);
+  EXPECT_EQ(page.at("audit_logs").at(0).at("path"), "/api/v1/queues/q/drain");
+  EXPECT_EQ(page.at("audit_logs").at(0).at("metadata").at("query"), "timeout=0");
+}
+
+TEST_F(AccessTest, AnswersAreAsTheDocumentSays) {
+  MakeAdmin();
+  const json::value document = AskOk(admin_, "GET", "/openapi.json");
+  const auto fault = [&](const std::string& path, const std::string& method,
+                         const net::HttpResponse& response) {
+    const json::value schema = document.at("paths")
+                                   .at(path)
+                                   .at(method)
+                                   .at("responses")
+                                   .at(fmt::to_string(response.status))
+                                   .at("content")
+                                   .at("application/json")
+                                   .at("schema");
+    const Result<doors::JsonSchema> parsed = doors::JsonSchema::Parse(json::serialize(schema));
+    EXPECT_TRUE(parsed.ok());
+    return parsed->FindFault(json::parse(response.body)).value_or("");
+  };
+  const std::string keys = "/api/v1/auth/keys";
+  const std::string body =
+      R"({"name":"n","key":"0123456789abcdef","expires_at":"2100-01-01T00:00:00Z"})";
+  EXPECT_EQ(fault(keys, "post", Ask(admin_, "POST", keys, body)), "");
+  EXPECT_EQ(fault(keys, "post", Ask(admin_, "POST", keys, body)), "");
+  EXPECT_EQ(fault(keys, "get", Ask(admin_, "GET", keys)), "");
+  EXPECT_EQ(fault(keys, "delete", Ask(admin_, "DELETE", keys, R"({"key_hash":"x"})")), "");
+  EXPECT_EQ(fault("/api/v1/auth/status", "get", Ask(admin_, "GET", "/api/v1/auth/status")), "");
+  EXPECT_EQ(fault("/api/v1/audit-logs", "get", Ask(admin_, "GET", "/api/v1/audit-logs")), "");
+}
+
+}  // namespace
+}  // namespace cairn::app
