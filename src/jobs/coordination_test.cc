@@ -325,5 +325,17 @@ TEST_F(CoordinationTest, WorkersAreKnownAndForgotten) {
   EXPECT_TRUE(server_.Value({"QUEUE.WORKERS"}).items.empty());
 }
 
+// --- Time ----------------------------------------------------------------------------------------
+
+// Whose end lets a job of another queue's name through needs more than its own name tells.
+TEST_F(CoordinationTest, AnExpiredJobLetsOneThroughThatWasMovedHere) {
+  const std::string first = server_.Enqueue("q", "{}", {"CONCURRENCY", "k", "EXPIRE", "1000"});
+  const std::string moved = server_.Enqueue("other", "{}", {"CONCURRENCY", "k"});
+  EXPECT_EQ(server_.Run({"JOB.MOVE", moved, "q"}), "OK");
+  server_.Advance(1'020);
+  EXPECT_EQ(server_.State(first), "dead");
+  EXPECT_EQ(server_.Fetch("q").at(0).id, moved);
+}
+
 }  // namespace
 }  // namespace cairn::jobs

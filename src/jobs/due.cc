@@ -190,9 +190,25 @@ bool IsAboutAJob(DueKind kind) {
   return kind == DueKind::kLease || kind == DueKind::kPromote || kind == DueKind::kExpire;
 }
 
+// Whether the job that is let through the gate next has a name that is not locked: it was moved
+// into this queue from another.
+Result<bool> LetsStrangerThrough(Context& context, const Job& job, Gate gate,
+                                 std::string_view key) {
+  Ledger ledger(context);
+  CAIRN_ASSIGN_OR_RETURN(const auto next, ledger.NextAtGate(job.queue, gate, key));
+  return next && !context.held.Covers(FirstLaneOfId(*next).value_or(0));
+}
+
 // Whether the end of this job may reach further than its name tells (ids.h).
-bool MayReachFurther(const Job& job) {
-  return job.has_dependents || FirstLaneOfId(job.id) != LaneOfQueue(job.queue);
+Result<bool> MayReachFurther(Context& context, const Job& job) {
+  if (job.has_dependents || FirstLaneOfId(job.id) != LaneOfQueue(job.queue)) return true;
+  if (job.has_slot) {
+    CAIRN_ASSIGN_OR_RETURN(const bool further, LetsStrangerThrough(context, job, Gate::kConcurrency,
+                                                                   job.concurrency_key));
+    if (further) return true;
+  }
+  if (job.group.empty()) return false;
+  return LetsStrangerThrough(context, job, Gate::kGroup, job.group);
 }
 
 }  // namespace
@@ -332,7 +348,10 @@ class DueTimers::Act final : public store::TimerHandler {
     if (kind == DueKind::kSchedule) return true;  // stays until there is somebody for it
     if (IsAboutAJob(kind)) {
       CAIRN_ASSIGN_OR_RETURN(auto job, LoadJob(context.transaction, entry.job));
-      if (job && !context.held.everything() && MayReachFurther(*job)) return false;
+      if (job && !context.held.everything()) {
+        CAIRN_ASSIGN_OR_RETURN(const bool further, MayReachFurther(context, *job));
+        if (further) return false;
+      }
       if (!job || !Applies(entry, *job)) {
         remove();
         return true;

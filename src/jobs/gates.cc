@@ -156,6 +156,14 @@ Result<std::optional<std::string>> Ledger::NextParked(GateRow& row) {
   return next;
 }
 
+Result<std::optional<std::string>> Ledger::NextAtGate(std::string_view queue, Gate gate,
+                                                      std::string_view key) {
+  CAIRN_ASSIGN_OR_RETURN(GateRow* const row, GateOf(queue, gate, key));
+  if (row->state.parked == 0) return std::optional<std::string>();
+  GateRow looked_at = *row;  // whose cursor moves
+  return NextParked(looked_at);
+}
+
 Result<void> Ledger::Admit(Queue& queue, GateRow& row) {
   CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ConfigOf(queue));
   const int64_t limit = row.gate == Gate::kConcurrency ? config->key_concurrency : 1;

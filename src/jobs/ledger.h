@@ -122,6 +122,9 @@ class Ledger {
   Result<void> OpenRateGate(Queue& queue, std::string_view key);
   // A limit of its keys was changed: lets through who may.
   Result<void> OpenGates(Queue& queue);
+  // The job that is let through next; nullopt: none waits there.
+  Result<std::optional<std::string>> NextAtGate(std::string_view queue, Gate gate,
+                                                std::string_view key);
 
   void Tell(EventType type, const Job& job, std::string_view data = {});
   void Tell(EventType type, std::string_view queue, std::string_view data = {});

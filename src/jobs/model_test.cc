@@ -22,8 +22,8 @@ using testing::JobServer;
 constexpr int kSteps = 250;
 constexpr int64_t kLeaseMs = 1'000;
 constexpr int64_t kRetryMs = 500;
-constexpr int64_t kTickMs = 50;      // all times are multiples of it
-const std::string kKeepsNone = "c";  // a queue whose completed jobs are gone
+constexpr int64_t kTickMs = 50;          // all times are multiples of it
+constexpr const char* kKeepsNone = "c";  // a queue whose completed jobs are gone
 
 struct ModelJob {
   std::string queue;
