@@ -244,7 +244,7 @@ TEST_F(WebSocketTest, AServerMayEndWithSocketsOpen) {
 
 class HttpTlsTest : public HttpServerTest {
  protected:
-  void StartTls(HttpServerOptions options = {}) {
+  void StartTls(const HttpServerOptions& options = {}) {
     auto context = TlsContext::Load({certificate_.certificate_file(), certificate_.key_file(), {}});
     ASSERT_TRUE(context.ok()) << context.error().message;
     Start(options, *context);

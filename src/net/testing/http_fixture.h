@@ -185,7 +185,7 @@ class ToyHttpHandler final : public HttpHandler {
 // An HttpServer with a ToyHttpHandler on 127.0.0.1.
 class HttpServerTest : public ::testing::Test {
  protected:
-  void Start(HttpServerOptions options = {}, std::shared_ptr<TlsContext> tls = nullptr,
+  void Start(const HttpServerOptions& options = {}, std::shared_ptr<TlsContext> tls = nullptr,
              size_t loops = 1) {
     loops_ = std::make_unique<LoopGroup>(loops);
     loops_->Start();
