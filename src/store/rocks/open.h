@@ -24,8 +24,8 @@ namespace cairn::store::rocks {
 //   logpool/   zero-filled files that become write-ahead logs; nothing in it is needed
 //
 // A directory of an older version is served, and is of this one from then on. 2: sorted sets count
-// ranks in nodes, small hashes and sets are one record. 3: records of larger ones know what they may
-// have, elements of lists share rows.
+// ranks in nodes, small hashes and sets are one record. 3: records of larger ones know what they
+// may have, elements of lists share rows.
 inline constexpr int kFormatVersion = 3;
 
 // How the engine's memory is split. Each part is a bound, not a reservation.
