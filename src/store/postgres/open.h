@@ -14,7 +14,10 @@
 
 namespace cairn::store::postgres {
 
-inline constexpr int kSchemaVersion = 1;
+// A schema of an older version is served, and is of this one from then on; servers of the older one
+// must have been stopped, and are refused. 2: what format versions 2 and 3 of the embedded engine
+// changed in the records (rocks/open.h).
+inline constexpr int kSchemaVersion = 2;
 
 // What makes bodies with a shared scope take turns.
 enum class Mode {

@@ -249,6 +249,17 @@ TEST_F(PostgresTest, OtherVersionsAndForeignSchemasAreRefusedByName) {
   EXPECT_EQ(Refusal().code, ErrorCode::kInvalid);
 }
 
+TEST_F(PostgresTest, AnOlderSchemaIsServedAndIsOfThisVersionFromThenOn) {
+  MustOpen();
+  const std::string update = "UPDATE " + Table("meta") + " SET value = '1' WHERE name = 'version'";
+  cluster().Execute(update);
+  const auto store = MustOpen();
+  EXPECT_TRUE(store->Verify().ok());
+  const Result<DatabaseReport> report = Inspect(options_);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report->schema_version, kSchemaVersion);
+}
+
 TEST_F(PostgresTest, ManyNodesMayMakeTheSchemaAtTheSameTime) {
   std::vector<std::thread> threads;
   std::atomic<int> opened{0};

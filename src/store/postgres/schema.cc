@@ -68,6 +68,16 @@ Result<void> CheckVersion(const SchemaReport& report, const std::string& schema)
                                                   : "use an older Cairn, or migrate")};
 }
 
+// The tables of all versions are the same; what differs are records, which are read either way.
+Result<void> Adopt(Connection& connection, const SchemaReport& report, const std::string& schema) {
+  if (report.version < 1 || report.version >= kSchemaVersion) return CheckVersion(report, schema);
+  const Replies adopted =
+      connection.Execute(fmt::format("UPDATE {} SET value = '{}' WHERE name = 'version'",
+                                     Qualified(schema, "meta"), kSchemaVersion));
+  if (!adopted.ok()) return *adopted.error;
+  return {};
+}
+
 }  // namespace
 
 Result<SchemaReport> ReadSchema(Connection& connection, const std::string& schema) {
@@ -98,7 +108,7 @@ Result<SchemaReport> ReadSchema(Connection& connection, const std::string& schem
 Result<void> PrepareSchema(Connection& connection, const Options& options) {
   for (int tries = 0;; ++tries) {
     CAIRN_ASSIGN_OR_RETURN(const SchemaReport report, ReadSchema(connection, options.schema));
-    if (report.version != 0) return CheckVersion(report, options.schema);
+    if (report.version != 0) return Adopt(connection, report, options.schema);
     const Replies made = Create(connection, options);
     if (made.ok()) return {};
     if (!MadeByAnother(made) || tries == kTries) {
