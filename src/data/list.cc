@@ -120,9 +120,12 @@ Result<std::vector<ListPage>> List::ReadPages(uint64_t first, uint64_t last) {
   std::optional<Error> error;
   const auto decode = [&](BytesView suffix, BytesView row) {
     Result<ListPage> page = DecodePage(row);
-    if (!page.ok()) error = page.error();
-    if (page.ok()) pages[BytesReader(suffix.substr(1)).Big64() - first] = *std::move(page);
-    return page.ok();
+    if (!page.ok()) {
+      error = page.error();
+      return false;
+    }
+    pages[BytesReader(suffix.substr(1)).Big64() - first] = *std::move(page);
+    return true;
   };
   if (names.size() > kPagesByName) {
     CAIRN_RETURN_IF_ERROR(
