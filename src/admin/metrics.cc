@@ -163,6 +163,31 @@ void CollectStore(const MetricsSnapshot& snapshot, Collector& collector) {
   collector.Gauge("cairn_store_disk_bytes", "Bytes of live files.", store.disk_bytes);
 }
 
+void CollectJobs(const JobMetrics& jobs, Collector& collector) {
+  for (const QueueMetrics& queue : jobs.queues) {
+    for (const auto& [state, count] : queue.jobs) {
+      collector.Gauge("cairn_jobs", "Jobs that are there now, by queue and state.", count,
+                      {{"queue", queue.name}, {"state", std::string(state)}});
+    }
+  }
+  const auto each = [&](auto add, std::string_view name, std::string_view help, auto value) {
+    for (const QueueMetrics& queue : jobs.queues) {
+      (collector.*add)(name, help, value(queue), {{"queue", queue.name}});
+    }
+  };
+  each(&Collector::Counter<int64_t>, "cairn_jobs_enqueued_total", "Jobs ever enqueued.",
+       [](const QueueMetrics& queue) { return queue.enqueued; });
+  each(&Collector::Gauge<double>, "cairn_jobs_oldest_pending_seconds",
+       "How long the first job that a worker can have has waited; 0 if there is none.",
+       [](const QueueMetrics& queue) { return queue.oldest_pending_seconds; });
+  each(&Collector::Gauge<bool>, "cairn_jobs_queue_paused", "1 while no jobs are given out.",
+       [](const QueueMetrics& queue) { return queue.paused; });
+  collector.Gauge("cairn_jobs_workers", "Workers that were heard of lately.", jobs.workers);
+  collector.Gauge("cairn_jobs_last_event", "Number of the newest event.", jobs.last_event);
+  collector.Gauge("cairn_jobs_view_event", "Number of the newest event in the search view.",
+                  jobs.view_event);
+}
+
 void CollectLoops(const MetricsSnapshot& snapshot, Collector& collector) {
   for (size_t i = 0; i < snapshot.loops.size(); ++i) {
     collector.Histogram("cairn_loop_latency_seconds", "How late event loops were for a timer.",
@@ -178,6 +203,7 @@ std::string FormatMetrics(const MetricsSnapshot& snapshot) {
   CollectDoors(snapshot, collector);
   CollectCommands(snapshot, collector);
   CollectStore(snapshot, collector);
+  if (snapshot.jobs) CollectJobs(*snapshot.jobs, collector);
   CollectLoops(snapshot, collector);
   return ::prometheus::TextSerializer().Serialize(collector.families());
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "admin/loop_latency.h"
@@ -23,6 +25,21 @@ struct CommandMetrics {
   double seconds = 0;
 };
 
+struct QueueMetrics {
+  std::string name;
+  std::vector<std::pair<std::string_view, int64_t>> jobs;  // how many in each state
+  int64_t enqueued = 0;                                    // ever
+  double oldest_pending_seconds = 0;  // how long the first that a worker can have has waited
+  bool paused = false;
+};
+
+struct JobMetrics {
+  std::vector<QueueMetrics> queues;
+  size_t workers = 0;       // heard of lately
+  uint64_t last_event = 0;  // numbers of events: the newest, and the newest in the search view
+  uint64_t view_event = 0;
+};
+
 // Everything that /metrics shows, as of one moment.
 struct MetricsSnapshot {
   std::string version;
@@ -37,6 +54,7 @@ struct MetricsSnapshot {
   net::HttpServerStats http;
   std::vector<CommandMetrics> commands;
   std::vector<LoopLatency::Histogram> loops;
+  std::optional<JobMetrics> jobs;  // nullopt: the store cannot be read
   ProcessUsage process;
 };
 

@@ -18,6 +18,7 @@
 #include "admin/process_usage.h"
 #include "admin/routes.h"
 #include "app/config.h"
+#include "app/job_metrics.h"
 #include "app/open_store.h"
 #include "app/redis_settings.h"
 #include "app/tls.h"
@@ -247,6 +248,9 @@ class Server::Impl {
                                    .failed = totals.failed,
                                    .rejected = totals.rejected,
                                    .seconds = static_cast<double>(totals.ns) / 1e9});
+    }
+    if (Result<admin::JobMetrics> jobs = ReadJobMetrics(*store_, view_); jobs.ok()) {
+      snapshot.jobs = std::move(*jobs);
     }
     return snapshot;
   }

@@ -192,6 +192,32 @@ TEST_F(JobsCommandTest, WorkersAreListed) {
   EXPECT_EQ(json::parse(Cairn({"workers", "--json"}).out).at(0).at("id").as_string(), "w-7");
 }
 
+TEST_F(JobsCommandTest, PrometheusSeesTheQueues) {
+  const std::string first = Enqueue({"mail", "{}"});
+  Enqueue({"mail", "{}"});
+  Enqueue({"post", "{}"});
+  EXPECT_EQ(Jobs({"cancel", first}).status.code, 0);
+  EXPECT_EQ(Queues({"pause", "post"}).status.code, 0);
+  Reply({"JOB.FETCH", "WORKER", "w1", "QUEUES", "mail"});
+  const Result<net::HttpResponse> metrics = server_.Http().Get("/metrics");
+  ASSERT_TRUE(metrics.ok());
+  for (const char* line : {
+           "cairn_jobs{queue=\"mail\",state=\"pending\"} 0\n",
+           "cairn_jobs{queue=\"mail\",state=\"active\"} 1\n",
+           "cairn_jobs{queue=\"mail\",state=\"cancelled\"} 1\n",
+           "cairn_jobs{queue=\"post\",state=\"pending\"} 1\n",
+           "cairn_jobs_enqueued_total{queue=\"mail\"} 2\n",
+           "cairn_jobs_oldest_pending_seconds{queue=\"mail\"} 0\n",
+           "cairn_jobs_queue_paused{queue=\"mail\"} 0\n",
+           "cairn_jobs_queue_paused{queue=\"post\"} 1\n",
+           "cairn_jobs_workers 1\n",
+       }) {
+    EXPECT_THAT(metrics->body, HasSubstr(line));
+  }
+  EXPECT_THAT(metrics->body,
+              Not(HasSubstr("cairn_jobs_oldest_pending_seconds{queue=\"post\"} 0\n")));
+}
+
 TEST_F(JobsCommandTest, EverythingIsVerified) {
   Enqueue({"q"});
   Enqueue({"q"});
