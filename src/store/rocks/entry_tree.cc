@@ -155,7 +155,8 @@ struct alignas(kCacheLineBytes) EntryTree::Node {
 
   explicit Node(int at_level) : level(static_cast<int16_t>(at_level)) {}
 
-  Rank RankOf(const Key& key, Bound bound) const;
+  Rank RankOf(const Key& key, Bound bound) const { return RankFrom(SlotOfSlice(key), key, bound); }
+  Rank RankFrom(int slot_of_slice, const Key& key, Bound bound) const;
   int SlotOfSlice(const Key& key) const;
   int ComparePrefix(const Key& key) const;
   int CompareWithLast(const Key& key) const;
@@ -169,6 +170,7 @@ struct alignas(kCacheLineBytes) EntryTree::Node {
   Key KeyAt(int slot) const { return Key::OfEntry(entries[slot].Load()); }
   void PrefetchSlices() const;
   void PrefetchEntries(int from) const;
+  void PrefetchIfEqual(int slot, const Key& key) const;
 
   const int16_t level;
   int16_t last_slot = 0;  // where the inserting thread put its last entry
@@ -222,6 +224,12 @@ void EntryTree::Node::PrefetchEntries(int from) const {
   for (int slot = from; slot <= entry_count; slot += kPerLine) Prefetch(&entries[slot]);
 }
 
+// The entry itself, which has to be read to compare a key of the same slice with it.
+void EntryTree::Node::PrefetchIfEqual(int slot, const Key& key) const {
+  if (slot >= count.Load() || slices[slot].Load() != key.SliceAt(prefix_size.Load())) return;
+  Prefetch(entries[slot].Load());
+}
+
 // The order of a key relative to all keys that start with the prefix: 0 when it does so itself.
 int EntryTree::Node::ComparePrefix(const Key& key) const {
   const size_t size = prefix_size.Load();
@@ -246,7 +254,8 @@ int EntryTree::Node::ComparePrefix(const Key& key) const {
   return key.size < size ? -1 : 0;
 }
 
-// The first slot whose slice is not below that of a key with the node's prefix.
+// The first slot whose slice is not below that of a key with the node's prefix; any slot for
+// another key.
 int EntryTree::Node::SlotOfSlice(const Key& key) const {
   const uint64_t slice = key.SliceAt(prefix_size.Load());
   int low = 0;
@@ -258,17 +267,17 @@ int EntryTree::Node::SlotOfSlice(const Key& key) const {
   return low;
 }
 
-EntryTree::Node::Rank EntryTree::Node::RankOf(const Key& key, Bound bound) const {
+EntryTree::Node::Rank EntryTree::Node::RankFrom(int slot_of_slice, const Key& key,
+                                                Bound bound) const {
   const int entry_count = count.Load();
   if (const int order = ComparePrefix(key); order != 0) return {order < 0 ? 0 : entry_count, false};
 
   const size_t shared = prefix_size.Load();
   const uint64_t slice = key.SliceAt(shared);
-  int low = SlotOfSlice(key);
-
   // Equal slices follow, if any. Most often the first of them decides: it is the newest version of
   // the key.
   bool found = false;
+  int low = slot_of_slice;
   int high = entry_count;
   for (int middle = low; low < high; middle = low + (high - low) / 2) {
     int order = -1;
@@ -427,24 +436,27 @@ void EntryTree::Expect(std::span<const std::string_view> user_keys) {
     }
     user_keys = user_keys.subspan(count);
 
+    std::array<int, kAbreast> slots;
     for (int level = root->level; level > 0; --level) {
+      // Separators are versions of the key itself, where it has many.
       for (size_t i = 0; i < count; ++i) {
-        const int slot = nodes[i]->RankOf(keys[i], Bound::kAtOrBefore).count;
+        slots[i] = nodes[i]->SlotOfSlice(keys[i]);
+        nodes[i]->PrefetchIfEqual(slots[i], keys[i]);
+      }
+      for (size_t i = 0; i < count; ++i) {
+        const int slot = nodes[i]->RankFrom(slots[i], keys[i], Bound::kAtOrBefore).count;
         nodes[i] = static_cast<Inner*>(nodes[i])->Child(slot);
         Prefetch(nodes[i]);
         nodes[i]->PrefetchSlices();
       }
     }
     // The entry that the new one will be compared with is the version before it, if there is one.
-    std::array<int, kAbreast> slots;
     for (size_t i = 0; i < count; ++i) {
       slots[i] = nodes[i]->SlotOfSlice(keys[i]);
       nodes[i]->PrefetchEntries(slots[i]);
       expected_.push_back(nodes[i]);
     }
-    for (size_t i = 0; i < count; ++i) {
-      if (slots[i] < nodes[i]->count.Load()) Prefetch(nodes[i]->entries[slots[i]].Load());
-    }
+    for (size_t i = 0; i < count; ++i) nodes[i]->PrefetchIfEqual(slots[i], keys[i]);
   }
 }
 
