@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "base/utf8.h"
 #include "jobs/job_json.h"
 #include "jobs/json_members.h"
 #include "jobs/ledger.h"
@@ -32,12 +33,11 @@ void DropLease(Job& job) {
   job.lease_ms = 0;
 }
 
-// Puts a job that stands nowhere into the line.
+// Puts a job that stands nowhere into the line; one that waits for others goes on waiting.
 Result<void> Requeue(Ledger& ledger, Job& job) {
   DropLease(job);
   job.state = State::kPending;
   job.scheduled_ns = 0;
-  job.waiting_for = 0;
   return ledger.Enter(job);
 }
 
@@ -111,7 +111,7 @@ Result<CancelResult> Cancel(Context& context, std::string_view id, std::string_v
   if (IsFinished(job.state)) return WrongState(Reason::kCancel, job, "cancelled");
   const CancelResult result{.was_active = job.state == State::kActive};
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
-  job.reason = reason.substr(0, kMaxReasonBytes);
+  job.reason = CleanText(reason, kMaxReasonBytes);
   CAIRN_RETURN_IF_ERROR(ledger.End(job, State::kCancelled));
   ledger.Tell(EventType::kCancelled, job, ReasonData(job.reason));
   CAIRN_RETURN_IF_ERROR(ledger.Save());
@@ -128,8 +128,7 @@ Result<void> Hold(Context& context, std::string_view id, std::string_view reason
   DropLease(job);
   job.state = State::kHeld;
   job.scheduled_ns = 0;
-  job.waiting_for = 0;
-  job.reason = reason.substr(0, kMaxReasonBytes);
+  job.reason = CleanText(reason, kMaxReasonBytes);
   CAIRN_RETURN_IF_ERROR(ledger.Enter(job));
   ledger.Tell(EventType::kHeld, job, ReasonData(job.reason));
   return ledger.Save();
@@ -151,7 +150,7 @@ Result<void> Reject(Context& context, std::string_view id, std::string_view reas
   CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(id));
   if (job.state != State::kHeld) return WrongState(Reason::kReject, job, "rejected");
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
-  job.reason = reason.empty() ? "rejected" : reason.substr(0, kMaxReasonBytes);
+  job.reason = reason.empty() ? std::string("rejected") : CleanText(reason, kMaxReasonBytes);
   CAIRN_RETURN_IF_ERROR(ledger.End(job, State::kDead));
   ledger.Tell(EventType::kRejected, job, ReasonData(job.reason));
   return ledger.Save();
@@ -177,9 +176,10 @@ Result<void> Move(Context& context, std::string_view id, std::string_view queue)
   CAIRN_ASSIGN_OR_RETURN(const auto lock, ledger.UniqueLockOf(job.queue, job.unique_key));
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   CAIRN_RETURN_IF_ERROR(ledger.ReleaseUnique(job));
-  CAIRN_RETURN_IF_ERROR(ledger.MoveIdempotencyKey(job, queue));
   CAIRN_RETURN_IF_ERROR(ledger.GiveUpSlot(job));
   const std::string from = std::exchange(job.queue, std::string(queue));
+  // Who sends the request again sends it to the queue that it named.
+  if (!job.idempotency_key.empty() && job.idempotency_queue.empty()) job.idempotency_queue = from;
   CAIRN_RETURN_IF_ERROR(ledger.Enter(job));
   if (live && lock && lock->job == job.id) TakeUnique(ledger, job, lock->expires_ns);
   std::string data = R"({"from":)";

@@ -76,6 +76,83 @@ TEST_F(CoordinationTest, AnIdempotencyKeyIsTheSameJob) {
   EXPECT_NE(server_.Enqueue("q", "{}", {"IDEMPOTENCY", "r1"}), id);
 }
 
+TEST_F(CoordinationTest, DebounceLetsNothingGoThatIsHeldOrWaitsForItsRetry) {
+  const std::vector<std::string> debounce = {"UNIQUE", "k", "MODE", "debounce"};
+  const std::string held = server_.Enqueue("q", "[1]", debounce);
+  server_.Run({"JOB.HOLD", held});
+  EXPECT_EQ(server_.Enqueue("q", "[2]", debounce), held);
+  EXPECT_EQ(server_.State(held), "held");
+  EXPECT_EQ(server_.Job(held).at("payload"), json::parse("[2]"));
+  const std::string failed = server_.Enqueue("r", "[1]", debounce);
+  server_.Fail(server_.Fetch("r").at(0), {"DELAY", "5000"});
+  EXPECT_EQ(server_.Enqueue("r", "[2]", debounce), failed);
+  EXPECT_TRUE(server_.Fetch("r").empty());
+  server_.Advance(5'010);
+  EXPECT_EQ(server_.Fetch("r").at(0).payload, "[2]");
+}
+
+TEST_F(CoordinationTest, AnIdempotencyKeyHoldsInItsQueueWhereverTheJobGoes) {
+  const std::string id = server_.Enqueue("q", "{}", {"IDEMPOTENCY", "r1"});
+  EXPECT_EQ(server_.Run({"JOB.MOVE", id, "other"}), "OK");
+  EXPECT_EQ(server_.Enqueue("q", "{}", {"IDEMPOTENCY", "r1"}), id);
+  server_.ExpectSound();
+  EXPECT_EQ(server_.Run({"JOB.DELETE", id}), "OK");
+  server_.ExpectSound();
+  EXPECT_NE(server_.Enqueue("q", "{}", {"IDEMPOTENCY", "r1"}), id);
+}
+
+TEST_F(CoordinationTest, ARequestThatMetAUniqueJobIsAnsweredTheSameAfterItsEnd) {
+  const std::string holder = server_.Enqueue("q", "{}", {"UNIQUE", "u"});
+  const std::vector<std::string> request = {"UNIQUE", "u", "IDEMPOTENCY", "r1"};
+  EXPECT_EQ(server_.Enqueue("q", "{}", request), holder);
+  server_.Ack(server_.Fetch("q").at(0));
+  EXPECT_EQ(server_.Enqueue("q", "{}", request), holder);
+  EXPECT_EQ(server_.Run({"JOB.DELETE", holder}), "OK");
+  server_.ExpectSound();
+  EXPECT_EQ(server_.Enqueue("q", "{}", request), holder);
+  server_.Advance(kDefaultRetentionMs + 20);
+  server_.ExpectSound();
+  EXPECT_NE(server_.Enqueue("q", "{}", request), holder);
+}
+
+TEST_F(CoordinationTest, AQueueIsRemovedWithTheKeysThatOutliveItsJobs) {
+  server_.Enqueue("q", "{}", {"UNIQUE", "u"});
+  server_.Enqueue("q", "{}", {"UNIQUE", "u", "IDEMPOTENCY", "r1"});
+  server_.Run({"QUEUE.DELETE", "q"});
+  server_.ExpectSound();
+  EXPECT_EQ(Status({"JOB.ENQUEUE", "q", "{}", "IDEMPOTENCY", "r1"}), "pending");
+}
+
+TEST_F(CoordinationTest, OneIdempotencyKeyForManyIsOneForEach) {
+  const std::vector<std::string> request = {"JOB.ENQUEUEM", "q", "IDEMPOTENCY", "k",
+                                            "PAYLOADS",     "1", "2",           "3"};
+  const auto first = server_.Value(request);
+  ASSERT_EQ(first.items.size(), 3U);
+  EXPECT_NE(first.items[0].text, first.items[1].text);
+  EXPECT_EQ(server_.Value(request).ToString(), first.ToString());
+  EXPECT_EQ(server_.Count("q", "pending"), 3);
+}
+
+// --- Text ----------------------------------------------------------------------------------------
+
+TEST_F(CoordinationTest, WhatIsShownIsAlwaysUtf8) {
+  for (const std::vector<std::string>& bad :
+       std::vector<std::vector<std::string>>{{"JOB.ENQUEUE", "q\xff", "{}"},
+                                             {"JOB.ENQUEUE", "q", "{}", "UNIQUE", "\xff"},
+                                             {"JOB.ENQUEUE", "q", "{}", "GROUP", "\xc3"},
+                                             {"JOB.FETCH", "WORKER", "\xff", "QUEUES", "q"}}) {
+    EXPECT_NE(server_.Value(bad).ToString().find("VALIDATION_ERROR"), std::string::npos);
+  }
+  const std::string id = server_.Enqueue("q", "{}", {"RETRIES", "3"});
+  server_.Fail(server_.Fetch("q").at(0), {"ERROR", "no\xff"});
+  const json::value errors = server_.Job(id).at("errors");
+  EXPECT_EQ(errors.as_array().at(0).at("error").as_string(), "no\xEF\xBF\xBD");
+  std::string accents;
+  for (int i = 0; i < 5'000; ++i) accents += "\xc3\xa9";
+  server_.Run({"JOB.CANCEL", id, "x" + accents});
+  EXPECT_EQ(server_.State(id), "cancelled");
+}
+
 // --- Limits --------------------------------------------------------------------------------------
 
 TEST_F(CoordinationTest, MaxConcurrencyLimitsAQueue) {
@@ -98,6 +175,27 @@ TEST_F(CoordinationTest, AThrottledQueueGivesAgainWhenItsWindowHasRoom) {
   server_.Advance(1'020);
   EXPECT_NE(worker.Receive().find("job_id"), std::string::npos);
   EXPECT_EQ(server_.Count("q", "active"), 4);
+}
+
+TEST_F(CoordinationTest, AShorterWindowReachesThoseWhoWait) {
+  server_.Run({"QUEUE.THROTTLE", "q", "1", "20000"});
+  for (int i = 0; i < 2; ++i) server_.Enqueue("q");
+  EXPECT_EQ(server_.Fetch("q").size(), 1U);
+  auto worker = server_.Connect();
+  worker.Send({"JOB.FETCH", "BLOCK", "0", "QUEUES", "q"});
+  server_.Run({"QUEUE.THROTTLE", "q", "1", "1000"});
+  server_.ExpectSound();
+  server_.Advance(1'020);
+  EXPECT_NE(worker.Receive().find("job_id"), std::string::npos);
+}
+
+TEST_F(CoordinationTest, TheOldestThatWaitsMayBeOfAnyPriority) {
+  server_.Enqueue("q", "{}", {"PRIORITY", "high"});
+  EXPECT_NE(server_.Value({"QUEUE.GET", "q"}).ToString().find("oldest_pending_at"),
+            std::string::npos);
+  server_.Fetch("q");
+  EXPECT_EQ(server_.Value({"QUEUE.GET", "q"}).ToString().find("oldest_pending_at"),
+            std::string::npos);
 }
 
 TEST_F(CoordinationTest, AConcurrencyKeyLetsOneRunAndHidesNobody) {
@@ -181,6 +279,15 @@ TEST_F(CoordinationTest, ABatchCountsEveryEndAndCallsBackOnce) {
   EXPECT_TRUE(Batch(batch).at("done").as_bool());
 }
 
+TEST_F(CoordinationTest, ACallbackHasWhatItsQueueHasForAll) {
+  server_.Run({"QUEUE.CONFIG", "done", R"({"max_retries":9,"timeout_ms":4444})"});
+  server_.Value({"JOB.ENQUEUEM", "CALLBACK", "done", "{}", "q", "PAYLOADS", "1"});
+  server_.Ack(server_.Fetch("q").at(0));
+  const json::value callback = server_.Job(server_.Fetch("done").at(0).id);
+  EXPECT_EQ(callback.at("max_retries").as_int64(), 9);
+  EXPECT_EQ(callback.at("timeout_ms").as_int64(), 4444);
+}
+
 TEST_F(CoordinationTest, AnOpenBatchIsDoneOnlyAfterItIsSealed) {
   const std::string batch = server_.Value({"JOB.BATCHOPEN", "done"}).text;
   const std::string id = server_.Enqueue("q", "{}", {"BATCH", batch});
@@ -240,6 +347,32 @@ TEST_F(CoordinationTest, AJobWaitsForItsDependencies) {
   EXPECT_TRUE(server_.Fetch("c").empty());
   server_.Ack(server_.Fetch("b").at(0));
   EXPECT_EQ(server_.Fetch("c").at(0).id, waits);
+}
+
+TEST_F(CoordinationTest, WhoIsHeldAndLetGoStillWaitsForItsDependencies) {
+  const std::string a = server_.Enqueue("a");
+  const std::string b = server_.Enqueue("b");
+  const std::string held = server_.Enqueue("c", "{}", {"DEPENDS", "2", a, b});
+  const std::string later = server_.Enqueue("c", "{}", {"DEPENDS", "1", b, "DELAY", "60000"});
+  server_.Run({"JOB.HOLD", held});
+  server_.ExpectSound();
+  server_.Ack(server_.Fetch("a").at(0));
+  EXPECT_EQ(server_.State(held), "held");
+  server_.Run({"JOB.APPROVE", held});
+  server_.Run({"JOB.RETRY", later});
+  EXPECT_TRUE(server_.Fetch("c").empty());
+  server_.ExpectSound();
+  server_.Ack(server_.Fetch("b").at(0));
+  EXPECT_EQ(server_.Fetch("c", 10).size(), 2U);
+}
+
+TEST_F(CoordinationTest, WhoseDependenciesEndWhileItIsHeldRunsWhenItIsLetGo) {
+  const std::string a = server_.Enqueue("a");
+  const std::string held = server_.Enqueue("c", "{}", {"DEPENDS", "1", a});
+  server_.Run({"JOB.HOLD", held});
+  server_.Ack(server_.Fetch("a").at(0));
+  server_.Run({"JOB.APPROVE", held});
+  EXPECT_EQ(server_.Fetch("c").at(0).id, held);
 }
 
 TEST_F(CoordinationTest, AFailedDependencyFollowsThePolicy) {

@@ -157,19 +157,6 @@ Result<void> Purge(Ledger& ledger, Ledger::Queue& queue, uint64_t from_ns) {
   return {};
 }
 
-Result<void> Unthrottle(Ledger& ledger, Ledger::Queue& queue) {
-  queue.state.throttle_due_ns = 0;
-  queue.changed = true;
-  CAIRN_RETURN_IF_ERROR(ledger.RoomInWindow(queue));
-  ledger.WakeQueue(queue.name);
-  CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ledger.ConfigOf(queue));
-  if (config->rate_limit == 0 || queue.state.window_count == 0) return {};
-  queue.state.throttle_due_ns =
-      queue.state.window_oldest_ns + static_cast<uint64_t>(config->rate_window_ms) * kNsPerMs;
-  SetDue(ledger.transaction(), queue.state.throttle_due_ns, DueKind::kThrottle, queue.name, {});
-  return {};
-}
-
 // Whether the row is about this job, and the job still in the state that the row was made in.
 bool Applies(const DueEntry& entry, const Job& job) {
   if (job.queue != entry.queue) return false;
@@ -381,6 +368,10 @@ class DueTimers::Act final : public store::TimerHandler {
       context.transaction.Delete(InJobs(BatchKey(entry.job)));
       return {};
     }
+    if (static_cast<DueKind>(entry.kind) == DueKind::kIdempotency) {
+      context.transaction.Delete(InJobs(IdempotencyKey(entry.queue, entry.job)));
+      return {};
+    }
     Ledger ledger(context);
     CAIRN_ASSIGN_OR_RETURN(Ledger::Queue* const queue, ledger.QueueOf(entry.queue));
     if (!queue->exists) return {};
@@ -389,7 +380,7 @@ class DueTimers::Act final : public store::TimerHandler {
         CAIRN_RETURN_IF_ERROR(Purge(ledger, *queue, entry.due_ns));
         break;
       case DueKind::kThrottle:
-        CAIRN_RETURN_IF_ERROR(Unthrottle(ledger, *queue));
+        CAIRN_RETURN_IF_ERROR(ledger.ResetThrottle(*queue));
         break;
       case DueKind::kKeyRate:
         CAIRN_RETURN_IF_ERROR(ledger.OpenRateGate(*queue, entry.job));

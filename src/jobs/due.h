@@ -31,15 +31,16 @@ inline constexpr uint8_t kTimerTidy = 34;  // owner empty: the event log
 
 // The kinds of t| rows; stored.
 enum class DueKind : uint8_t {
-  kLease = 1,      // an active job's lease ends
-  kPromote = 2,    // a scheduled or retrying job is to run
-  kExpire = 3,     // a job that has not begun is not to
-  kRetention = 4,  // of a queue: finished jobs are to be removed
-  kThrottle = 5,   // of a queue: its rate window has room again
-  kKeyRate = 6,    // of a queue and a rate key (in the place of the job): the same
-  kWorker = 7,     // a worker (in the place of the job) may be gone
-  kBatch = 8,      // a batch that is done is to be removed
-  kSchedule = 9,   // a schedule (in the place of the job) has a tick
+  kLease = 1,         // an active job's lease ends
+  kPromote = 2,       // a scheduled or retrying job is to run
+  kExpire = 3,        // a job that has not begun is not to
+  kRetention = 4,     // of a queue: finished jobs are to be removed
+  kThrottle = 5,      // of a queue: its rate window has room again
+  kKeyRate = 6,       // of a queue and a rate key (in the place of the job): the same
+  kWorker = 7,        // a worker (in the place of the job) may be gone
+  kBatch = 8,         // a batch that is done is to be removed
+  kSchedule = 9,      // a schedule (in the place of the job) has a tick
+  kIdempotency = 10,  // an idempotency key (in the place of the job) is to be forgotten
 };
 
 // Puts the row and sees to it that it is looked at. The value is the kind's own.

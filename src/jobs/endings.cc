@@ -118,6 +118,9 @@ Result<void> Ledger::CompleteIfDone(BatchRow& row) {
   if (!batch.options.callback_queue.empty()) {
     Job callback;
     callback.queue = batch.options.callback_queue;
+    CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(callback.queue));
+    CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ConfigOf(*queue));
+    ApplyDefaults(*config, callback);
     const std::string_view own = batch.options.callback_payload;
     callback.payload = Overlay(totals, own.empty() ? "{}" : own);
     CAIRN_RETURN_IF_ERROR(Add(callback));
@@ -192,7 +195,7 @@ Result<void> Ledger::TellDependants() {
 Result<void> Ledger::DependencyEnded(std::string_view waiting_id, const Ended& ended) {
   CAIRN_RETURN_IF_ERROR(Require(FirstLaneOfId(waiting_id).value_or(0)));
   CAIRN_ASSIGN_OR_RETURN(auto found, LoadJob(transaction_, waiting_id));
-  // It may have been cancelled, held or let go meanwhile: then it waits for nothing.
+  // It may have been cancelled meanwhile: then it waits for nothing.
   if (!found || found->waiting_for == 0) return {};
   Job& job = *found;
   const bool met =

@@ -83,7 +83,9 @@ Result<void> CheckDocuments(const EnqueueRequest& request) {
   return {};
 }
 
-Result<void> CheckRequest(const EnqueueRequest& request) {
+}  // namespace
+
+Result<void> CheckEnqueue(const EnqueueRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckNames(request));
   CAIRN_RETURN_IF_ERROR(CheckNumbers(request));
   CAIRN_RETURN_IF_ERROR(CheckDocuments(request));
@@ -93,6 +95,8 @@ Result<void> CheckRequest(const EnqueueRequest& request) {
   }
   return {};
 }
+
+namespace {
 
 // --- Whether the one who asks may --------------------------------------------------------------
 
@@ -201,10 +205,15 @@ void SetSchedule(Job& job, uint64_t scheduled_ns) {
 // --- Unique keys ---------------------------------------------------------------------------------
 
 Result<EnqueueResult> Debounce(Ledger& ledger, Job& holder, const EnqueueRequest& request) {
-  CAIRN_RETURN_IF_ERROR(ledger.Leave(holder));
   holder.payload = request.payload;
-  SetSchedule(holder, ScheduledNs(request, ledger.now_ns()));
-  CAIRN_RETURN_IF_ERROR(ledger.Enter(holder));
+  // One that is held stays so until somebody has looked at it, and a retry keeps its distance.
+  if (holder.state == State::kHeld || holder.state == State::kRetrying) {
+    ledger.Store(holder);
+  } else {
+    CAIRN_RETURN_IF_ERROR(ledger.Leave(holder));
+    SetSchedule(holder, ScheduledNs(request, ledger.now_ns()));
+    CAIRN_RETURN_IF_ERROR(ledger.Enter(holder));
+  }
   ledger.Tell(EventType::kUpdated, holder);
   return EnqueueResult{.id = holder.id, .state = holder.state, .existing = true, .debounced = true};
 }
@@ -282,11 +291,13 @@ Result<std::optional<EnqueueResult>> FindNamed(Ledger& ledger, const EnqueueRequ
   }
   if (request.idempotency_key.empty()) return std::optional<EnqueueResult>();
   CAIRN_ASSIGN_OR_RETURN(
-      const auto id,
+      const auto row,
       ledger.transaction().Get(InJobs(IdempotencyKey(request.queue, request.idempotency_key))));
-  if (!id) return std::optional<EnqueueResult>();
-  CAIRN_ASSIGN_OR_RETURN(const Job job, ledger.Load(*id));
-  return AsExisting(job);
+  if (!row) return std::optional<EnqueueResult>();
+  const std::string id = DecodeIdempotencyRow(*row).job;
+  CAIRN_ASSIGN_OR_RETURN(const auto job, LoadJob(ledger.transaction(), id));
+  if (job) return AsExisting(job);
+  return std::optional(EnqueueResult{.id = id, .state = State::kCompleted, .existing = true});
 }
 
 Result<void> JoinBatch(Ledger& ledger, const Job& job) {
@@ -304,7 +315,12 @@ Result<EnqueueResult> EnqueueChecked(Ledger& ledger, const EnqueueRequest& reque
   CAIRN_ASSIGN_OR_RETURN(auto existing, FindNamed(ledger, request));
   if (existing) return std::move(*existing);
   CAIRN_ASSIGN_OR_RETURN(existing, MeetHolder(ledger, request));
-  if (existing) return std::move(*existing);
+  if (existing) {
+    if (!request.idempotency_key.empty()) {
+      ledger.KeepIdempotencyKey(request.queue, request.idempotency_key, existing->id);
+    }
+    return std::move(*existing);
+  }
 
   CAIRN_ASSIGN_OR_RETURN(Ledger::Queue* const queue, ledger.QueueOf(request.queue));
   CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ledger.ConfigOf(*queue));
@@ -333,9 +349,27 @@ Result<EnqueueResult> EnqueueChecked(Ledger& ledger, const EnqueueRequest& reque
                              EncodeUniqueLock(job.id, until));
   }
   if (!job.idempotency_key.empty()) {
-    ledger.transaction().Put(InJobs(IdempotencyKey(job.queue, job.idempotency_key)), job.id);
+    ledger.transaction().Put(InJobs(IdempotencyKeyOf(job)), EncodeIdempotencyRow({job.id}));
   }
   return EnqueueResult{.id = job.id, .state = job.state};
+}
+
+// The answer to a request that was done before under the same key: what it was then. nullopt if
+// this is the first time.
+Result<std::optional<EnqueueBatchResult>> FindEarlier(store::Reader& reader,
+                                                      const EnqueueBatchRequest& request) {
+  EnqueueBatchResult earlier;
+  for (const EnqueueRequest& job : request.jobs) {
+    CAIRN_ASSIGN_OR_RETURN(const auto row,
+                           reader.Get(InJobs(IdempotencyKey(job.queue, job.idempotency_key))));
+    if (!row) return std::optional<EnqueueBatchResult>();
+    earlier.jobs.push_back({.id = DecodeIdempotencyRow(*row).job, .existing = true});
+    if (!request.batch || !earlier.batch_id.empty()) continue;
+    CAIRN_ASSIGN_OR_RETURN(const auto made, LoadJob(reader, earlier.jobs.back().id));
+    // One that was there before, under another key, was none of the batch.
+    if (made && made->idempotency_key == job.idempotency_key) earlier.batch_id = made->batch_id;
+  }
+  return std::optional(std::move(earlier));
 }
 
 // That of the queue it calls back, so that its end needs no more than its members' names tell.
@@ -345,6 +379,13 @@ Lane LaneOfBatch(const EnqueueBatchRequest& request) {
 }
 
 }  // namespace
+
+// A refusal of one of several jobs.
+static Error AtPlace(size_t place, const Error& error) {
+  const ReasonRow* const reason = FindReason(error);
+  if (reason == nullptr) return error;
+  return Refuse(reason->reason, fmt::format("job {}: {}", place, RefusalText(error)));
+}
 
 std::optional<UniqueMode> ParseUniqueMode(std::string_view name) {
   if (name == "reject") return UniqueMode::kReject;
@@ -368,7 +409,7 @@ void AddEnqueueScopes(const EnqueueRequest& request, Held& held) {
 }
 
 Result<EnqueueResult> Enqueue(Context& context, const EnqueueRequest& request) {
-  CAIRN_RETURN_IF_ERROR(CheckRequest(request));
+  CAIRN_RETURN_IF_ERROR(CheckEnqueue(request));
   CAIRN_RETURN_IF_ERROR(CheckQueues(context.queues, request));
   Ledger ledger(context);
   CAIRN_RETURN_IF_ERROR(CheckStored(ledger, request));
@@ -382,11 +423,12 @@ void AddEnqueueScopes(const EnqueueBatchRequest& request, Held& held) {
   if (request.batch && !request.jobs.empty()) held.AddLane(LaneOfBatch(request));
 }
 
-Result<void> CheckQueues(const Context& context, const EnqueueBatchRequest& request) {
-  for (const EnqueueRequest& job : request.jobs) {
-    CAIRN_RETURN_IF_ERROR(CheckQueues(context.queues, job));
+void SetIdempotencyKey(EnqueueBatchRequest& request, std::string_view key) {
+  request.idempotent = true;
+  size_t place = 0;
+  for (EnqueueRequest& job : request.jobs) {
+    job.idempotency_key = fmt::format("{}:{}", key, place++);
   }
-  return request.batch ? CheckCallback(context.queues, *request.batch) : Result<void>();
 }
 
 Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request) {
@@ -395,18 +437,28 @@ Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequ
   }
   Ledger ledger(context);
   for (size_t i = 0; i < request.jobs.size(); ++i) {
-    Result<void> checked = CheckRequest(request.jobs[i]);
+    Result<void> checked = CheckEnqueue(request.jobs[i]);
     if (checked.ok()) checked = CheckQueues(context.queues, request.jobs[i]);
-    if (checked.ok()) checked = CheckStored(ledger, request.jobs[i]);
+    if (checked.ok() && request.batch && !request.jobs[i].batch_id.empty()) {
+      checked = Refuse(Reason::kBatch, "it cannot be of another batch than the request's");
+    }
     if (checked.ok()) continue;
-    const ReasonRow* const reason = FindReason(checked.error());
-    if (reason == nullptr) return checked.error();
-    return Refuse(reason->reason, fmt::format("job {}: {}", i, RefusalText(checked.error())));
+    return AtPlace(i, checked.error());
   }
-  EnqueueBatchResult result;
   if (request.batch) {
     CAIRN_RETURN_IF_ERROR(CheckBatchOptions(*request.batch));
     CAIRN_RETURN_IF_ERROR(CheckCallback(context.queues, *request.batch));
+  }
+  if (request.idempotent) {
+    CAIRN_ASSIGN_OR_RETURN(auto earlier, FindEarlier(context.transaction, request));
+    if (earlier) return std::move(*earlier);
+  }
+  for (size_t i = 0; i < request.jobs.size(); ++i) {
+    const Result<void> checked = CheckStored(ledger, request.jobs[i]);
+    if (!checked.ok()) return AtPlace(i, checked.error());
+  }
+  EnqueueBatchResult result;
+  if (request.batch) {
     result.batch_id = ledger.NewBatch(*request.batch, LaneOfBatch(request));
   }
   result.jobs.reserve(request.jobs.size());

@@ -107,7 +107,9 @@ void EnqueueScopes(Args args, Held& held) {
 Result<void> RunEnqueue(CommandContext& command, Context& here) {
   ArgParser parser(command.args, 3);
   CAIRN_ASSIGN_OR_RETURN(EnqueueRequest request, TakeEnqueueOptions(parser, command.args[1]));
-  if (!parser.Finish()) return Syntax(parser.error());
+  if (parser.HasNext()) {
+    return Syntax(fmt::format("'{}' is not an option", Printable(parser.Next(), 32)));
+  }
   request.payload = command.args[2];
   CAIRN_ASSIGN_OR_RETURN(const EnqueueResult result, Enqueue(here, request));
   command.reply.ArrayHeader(2);
@@ -162,6 +164,9 @@ Result<void> RunEnqueueMany(CommandContext& command, Context& here) {
   for (const std::string_view payload : many.payloads) {
     many.request.jobs.push_back(many.model);
     many.request.jobs.back().payload = payload;
+  }
+  if (!many.model.idempotency_key.empty()) {
+    SetIdempotencyKey(many.request, many.model.idempotency_key);
   }
   CAIRN_ASSIGN_OR_RETURN(const EnqueueBatchResult result, EnqueueBatch(here, many.request));
   if (!result.batch_id.empty()) {

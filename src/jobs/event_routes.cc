@@ -49,16 +49,17 @@ Result<EventFilter> FilterOf(const net::HttpRequest& request) {
 
 // --- The stream ---------------------------------------------------------------------------------
 
-// Where a stream that was interrupted had come to; nullopt if it says nothing of use.
-std::optional<uint64_t> LastEventId(const net::HttpRequest& request) {
+// Where a stream that was interrupted had come to; nullopt if it does not say.
+Result<std::optional<uint64_t>> LastEventId(const net::HttpRequest& request) {
   std::string_view text = request.headers.Get("Last-Event-ID").value_or("");
   if (text.empty()) text = request.Query("last_event_id").value_or("");
+  if (text.empty()) return std::optional<uint64_t>();
   uint64_t number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || failure != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
+  if (failure != std::errc() || end != text.data() + text.size()) {
+    return Refuse(Reason::kValidation, "the last event's id is not the number of an event");
   }
-  return number;
+  return std::optional(number);
 }
 
 struct StreamStart {
@@ -136,7 +137,9 @@ awaitable<void> RunStream(SharedParts parts, EventFilter filter, StreamStart sta
 awaitable<Result<HttpReply>> GetEvents(SharedParts parts, const RouteCall& call) {
   const Result<EventFilter> filter = FilterOf(call.request);
   if (!filter.ok()) co_return HttpReply(ErrorReply(filter.error()));
-  const Result<StreamStart> start = co_await FindStart(parts, LastEventId(call.request));
+  const Result<std::optional<uint64_t>> last = LastEventId(call.request);
+  if (!last.ok()) co_return HttpReply(ErrorReply(last.error()));
+  const Result<StreamStart> start = co_await FindStart(parts, *last);
   if (!start.ok()) co_return HttpReply(ErrorReply(start.error()));
   net::HttpEventStream stream;
   stream.run = [parts, filter = *filter, start = *start](net::EventSink& sink) {

@@ -75,6 +75,7 @@ TEST_F(EventRoutesTest, AStreamTellsOnlyWhatItIsAskedFor) {
   EXPECT_EQ(types.Next(), "completed a");
   EXPECT_EQ(types.Next(), "completed b");
   EXPECT_EQ(server_.Refusal(server_.Get("/events?types=exploded")), "400 VALIDATION_ERROR");
+  EXPECT_EQ(server_.Refusal(server_.Get("/events?last_event_id=abc")), "400 VALIDATION_ERROR");
 }
 
 TEST_F(EventRoutesTest, TheLogIsReadPageByPage) {

@@ -259,6 +259,20 @@ Result<void> Ledger::CountStarts(Queue& queue, int64_t starts) {
   return {};
 }
 
+Result<void> Ledger::ResetThrottle(Queue& queue) {
+  if (const uint64_t due_ns = std::exchange(queue.state.throttle_due_ns, 0); due_ns != 0) {
+    due_.Cancel(due_ns, DueKind::kThrottle, queue.name, {});
+  }
+  queue.changed = true;
+  CAIRN_RETURN_IF_ERROR(RoomInWindow(queue));
+  WakeQueue(queue.name);
+  CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ConfigOf(queue));
+  if (config->rate_limit == 0 || queue.state.window_count == 0) return {};
+  queue.state.throttle_due_ns = EndOf(queue.state.window_oldest_ns, config->rate_window_ms);
+  due_.Set(queue.state.throttle_due_ns, DueKind::kThrottle, queue.name, {});
+  return {};
+}
+
 // A limit was changed: lets through who may.
 Result<void> Ledger::OpenGates(Queue& queue) {
   std::vector<std::pair<Gate, std::string>> keys;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
+
 namespace cairn::jobs {
 namespace {
 
@@ -97,10 +99,11 @@ bool IsName(std::string_view name, size_t limit) {
   if (name.empty() || name.size() > limit || name.front() == ' ' || name.back() == ' ') {
     return false;
   }
-  return std::ranges::all_of(name, [](char c) {
+  const bool printable = std::ranges::all_of(name, [](char c) {
     const auto byte = static_cast<uint8_t>(c);
     return byte >= 0x20 && byte != 0x7F;
   });
+  return printable && IsUtf8(name);
 }
 
 Held Held::Everything() {

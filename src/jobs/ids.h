@@ -43,8 +43,8 @@ std::vector<Lane> LanesOfId(std::string_view id);
 std::optional<Lane> FirstLaneOfId(std::string_view id);
 inline bool IsId(std::string_view id) { return FirstLaneOfId(id).has_value(); }
 
-// A name is 1 to `limit` bytes of printable text without blanks at its ends: no control characters,
-// so no zero byte.
+// A name is 1 to `limit` bytes of printable UTF-8 without blanks at its ends: no control
+// characters, so no zero byte.
 bool IsName(std::string_view name, size_t limit);
 
 // What a caller locks, and so what an operation may touch. Made before the transaction from what

@@ -77,6 +77,7 @@ void VisitFields(Job& job, Visitor& visit) {
   visit(46, job.checkpoint);
   visit(47, job.result);
   visit(48, job.trace_parent);
+  visit(49, job.idempotency_queue);
 }
 
 // What a field is when it is left out.
@@ -309,6 +310,11 @@ Result<Job> DecodeJob(std::string_view id, BytesView document) {
   Result<Job> job{Job()};
   if (!Fill(*job, id, document)) job = NoJob(id);
   return job;
+}
+
+Bytes IdempotencyKeyOf(const Job& job) {
+  return IdempotencyKey(job.idempotency_queue.empty() ? job.queue : job.idempotency_queue,
+                        job.idempotency_key);
 }
 
 Bytes IndexKeyOf(const Job& job) {

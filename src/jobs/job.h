@@ -86,6 +86,7 @@ struct Job {
 
   std::string unique_key;
   std::string idempotency_key;
+  std::string idempotency_queue;  // where the key holds, if the job was moved since
   std::string concurrency_key;
   std::string rate_key;
   std::string group;
@@ -128,6 +129,8 @@ Bytes EncodeJob(const Job& job);
 // kCorruption for bytes that are no job.
 Result<Job> DecodeJob(std::string_view id, BytesView document);
 
+// The row of its idempotency key, which it has.
+Bytes IdempotencyKeyOf(const Job& job);
 // The one index key that the job stands under.
 Bytes IndexKeyOf(const Job& job);
 

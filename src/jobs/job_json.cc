@@ -9,6 +9,7 @@
 #include <functional>
 #include <iterator>
 
+#include "base/utf8.h"
 #include "jobs/json_members.h"
 #include "jobs/refusal.h"
 #include "net/http/message.h"
@@ -257,6 +258,17 @@ void AppendJsonString(std::string_view text, std::string& out) {
   size_t plain = 0;  // where what needs no escape begins
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
+    if (byte >= 0x80) {
+      const size_t length = Utf8SequenceLength(text.substr(i));
+      if (length > 0) {
+        i += length - 1;
+        continue;
+      }
+      out.append(text, plain, i - plain);
+      out.append("\xEF\xBF\xBD");
+      plain = i + 1;
+      continue;
+    }
     if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
     out.append(text, plain, i - plain);
     plain = i + 1;

@@ -145,6 +145,8 @@ TEST_F(JobRoutesTest, AQueueIsPausedLimitedAndConfigured) {
   const net::HttpResponse patched =
       server_.Ask("PATCH", "/api/v1/queues/q/config", R"({"max_retries":9,"retention_ms":1000})");
   EXPECT_EQ(json::parse(patched.body).at("max_retries").as_int64(), 9);
+  EXPECT_EQ(server_.GetOk("/queues/q/config"), json::parse(patched.body));
+  EXPECT_EQ(server_.Refusal(server_.Get("/queues/none/config")), "404 NOT_FOUND");
   EXPECT_EQ(server_.GetOk("/jobs/" + server_.Enqueue("q")).at("max_retries").as_int64(), 9);
   EXPECT_EQ(server_.Refusal(server_.Ask("PATCH", "/api/v1/queues/q/config", R"({"colour":1})")),
             "400 VALIDATION_ERROR");

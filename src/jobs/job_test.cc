@@ -31,6 +31,7 @@ Job Unusual() {
   job.has_errors = true;
   job.unique_key = "u";
   job.idempotency_key = "i";
+  job.idempotency_queue = "before";
   job.concurrency_key = "c";
   job.rate_key = "r";
   job.group = "g";

@@ -129,6 +129,21 @@ Bytes IdempotencyKey(std::string_view queue, std::string_view key) {
   return Pair(family::kIdempotency, queue, key);
 }
 
+Bytes EncodeIdempotencyRow(const IdempotencyRow& row) {
+  Bytes value = row.job;
+  if (row.until_ns == 0) return value;
+  value.push_back('\0');
+  AppendBig64(value, row.until_ns);
+  return value;
+}
+
+IdempotencyRow DecodeIdempotencyRow(BytesView value) {
+  const size_t end = value.find('\0');
+  if (end == BytesView::npos) return {.job = std::string(value)};
+  return {.job = std::string(value.substr(0, end)),
+          .until_ns = BytesReader(value.substr(end + 1)).Big64()};
+}
+
 Bytes RateKey(std::string_view queue, uint64_t fetched_ns, uint64_t random) {
   Bytes key = Begin(family::kRate, queue.size() + 17);
   AppendName(key, queue);

@@ -81,6 +81,14 @@ Bytes QueueStateKey(std::string_view queue);
 Bytes QueueCursorKey(std::string_view queue);
 Bytes UniqueKey(std::string_view queue, std::string_view unique_key);
 Bytes IdempotencyKey(std::string_view queue, std::string_view key);
+// Its value: a job's id. The key of a request that was answered with a job of another key (a unique
+// one that was there) is kept for a time of its own, which follows the id after a zero byte.
+struct IdempotencyRow {
+  std::string job;
+  uint64_t until_ns = 0;  // 0: as long as the job is there
+};
+Bytes EncodeIdempotencyRow(const IdempotencyRow& row);
+IdempotencyRow DecodeIdempotencyRow(BytesView value);
 Bytes RateKey(std::string_view queue, uint64_t fetched_ns, uint64_t random);
 Bytes KeyRateKey(std::string_view queue, std::string_view key, uint64_t fetched_ns,
                  uint64_t random);

@@ -1,6 +1,7 @@
 // What the worker of a job can do with it while its lease lasts.
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "jobs/job_json.h"
 #include "jobs/ledger.h"
 #include "jobs/refusal.h"
@@ -49,7 +50,7 @@ Result<void> AckOne(Ledger& ledger, const AckRequest& request) {
   CAIRN_RETURN_IF_ERROR(ledger.Leave(job));
   if (!request.result.empty()) job.result = request.result;
   if (!request.checkpoint.empty()) job.checkpoint = request.checkpoint;
-  job.reason = request.exit_reason.substr(0, kMaxReasonBytes);
+  job.reason = CleanText(request.exit_reason, kMaxReasonBytes);
   const ChainThen then = request.exit_chain ? ChainThen::kExits : ChainThen::kGoesOn;
   CAIRN_ASSIGN_OR_RETURN(const Remains remains, ledger.End(job, State::kCompleted, then));
   ledger.Tell(EventType::kCompleted, job,
@@ -64,10 +65,10 @@ bool IsStores(const Result<void>& result) {
 
 std::string ErrorRow(const Job& job, const AttemptError& error, uint64_t now_ns) {
   std::string row = fmt::format(R"({{"attempt":{},"error":)", job.attempt);
-  AppendJsonString(error.error.substr(0, kMaxErrorBytes), row);
+  AppendJsonString(CleanText(error.error, kMaxErrorBytes), row);
   if (!error.backtrace.empty()) {
     row += R"(,"backtrace":)";
-    AppendJsonString(error.backtrace.substr(0, kMaxBacktraceBytes), row);
+    AppendJsonString(CleanText(error.backtrace, kMaxBacktraceBytes), row);
   }
   row += R"(,"created_at":)";
   AppendJsonString(FormatTime(now_ns), row);
@@ -110,7 +111,7 @@ Result<FailResult> FailAttempt(Ledger& ledger, Job& job, const AttemptError& err
   ++job.failures;
   job.reclaims = 0;
   job.has_errors = true;
-  job.reason = error.error.substr(0, kMaxReasonBytes);
+  job.reason = CleanText(error.error, kMaxReasonBytes);
   job.failed_ns = now_ns;
   ledger.transaction().Put(InJobs(JobErrorKey(job.id, static_cast<uint32_t>(job.attempt))),
                            ErrorRow(job, error, now_ns));
@@ -163,9 +164,8 @@ Result<HeartbeatResult> Heartbeat(Context& context, const HeartbeatRequest& requ
   CAIRN_RETURN_IF_ERROR(CheckDocument("checkpoint", request.checkpoint));
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(request.lease.id));
-  if (job.state != State::kActive || !IsTheirs(job, request.lease)) {
-    return HeartbeatResult{.cancelled = true};
-  }
+  if (job.state != State::kActive) return HeartbeatResult{.cancelled = true};
+  CAIRN_RETURN_IF_ERROR(CheckLeased(job, request.lease, Reason::kHeartbeat));
   ledger.Relet(job, LeaseEnd(job, ledger.now_ns()));
   if (!request.checkpoint.empty()) job.checkpoint = request.checkpoint;
   if (!request.progress.empty()) {

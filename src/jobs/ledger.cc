@@ -13,6 +13,8 @@ namespace {
 
 using store::Space;
 
+constexpr uint64_t kNsPerMs = 1'000'000;
+
 bool MayExpire(State state) { return state != State::kActive && !IsFinished(state); }
 
 int64_t& CountOf(QueueState& state, State of) { return state.counts[static_cast<size_t>(of)]; }
@@ -177,9 +179,7 @@ Result<void> Ledger::DeleteRows(const Job& job) {
     for (const Bytes& key : rows) transaction_.Delete(InJobs(key));
   }
   if (!job.idempotency_key.empty()) {
-    const Bytes key = IdempotencyKey(job.queue, job.idempotency_key);
-    CAIRN_ASSIGN_OR_RETURN(const auto owner, transaction_.Get(InJobs(key)));
-    if (owner && *owner == job.id) transaction_.Delete(InJobs(key));
+    transaction_.Delete(InJobs(IdempotencyKeyOf(job)));
   }
   return {};
 }
@@ -194,18 +194,12 @@ Result<void> Ledger::Remove(Job& job, std::string_view reason) {
   return Erase(job);
 }
 
-Result<void> Ledger::MoveIdempotencyKey(Job& job, std::string_view to) {
-  if (job.idempotency_key.empty()) return {};
-  transaction_.Delete(InJobs(IdempotencyKey(job.queue, job.idempotency_key)));
-  const Bytes key = IdempotencyKey(to, job.idempotency_key);
-  CAIRN_ASSIGN_OR_RETURN(const auto owner, transaction_.Get(InJobs(key)));
-  // There the key may stand for another job already, which then keeps it.
-  if (owner) {
-    job.idempotency_key.clear();
-  } else {
-    transaction_.Put(InJobs(key), job.id);
-  }
-  return {};
+void Ledger::KeepIdempotencyKey(std::string_view queue, std::string_view key,
+                                std::string_view job) {
+  const uint64_t until_ns = now_ns() + static_cast<uint64_t>(kDefaultRetentionMs) * kNsPerMs;
+  transaction_.Put(InJobs(IdempotencyKey(queue, key)),
+                   EncodeIdempotencyRow({.job = std::string(job), .until_ns = until_ns}));
+  due_.Set(until_ns, DueKind::kIdempotency, queue, key);
 }
 
 Result<void> Ledger::GiveUpSlot(Job& job) {

@@ -108,14 +108,18 @@ class Ledger {
   Result<std::optional<UniqueLock>> UniqueLockOf(std::string_view queue, std::string_view key);
 
   // Of a job that stands nowhere and is about to stand in another queue.
-  Result<void> MoveIdempotencyKey(Job& job, std::string_view to);
   Result<void> GiveUpSlot(Job& job);
+
+  // The request with this key was answered with a job that has another: the same again is to be.
+  void KeepIdempotencyKey(std::string_view queue, std::string_view key, std::string_view job);
 
   // Whether the window of the job's rate key has room; counts the start if so.
   Result<bool> TakeRate(Queue& queue, Job& job);
   // How many starts the queue's own window has room for; Start counts them.
   Result<int64_t> RoomInWindow(Queue& queue);
   Result<void> CountStarts(Queue& queue, int64_t starts);
+  // The limit was changed, or its due row has fired: looks again when there is room.
+  Result<void> ResetThrottle(Queue& queue);
   // Parks an open job, which stands nowhere, at the gate of its rate key.
   Result<void> ParkForRate(Job& job);
   // Its window may have room: lets jobs through.

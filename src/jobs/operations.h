@@ -106,6 +106,8 @@ struct EnqueueResult {
   bool debounced = false;
 };
 
+// Everything about a request that can be wrong by itself; Enqueue refuses what this refuses.
+Result<void> CheckEnqueue(const EnqueueRequest& request);
 void AddEnqueueScopes(const EnqueueRequest& request, Held& held);
 Result<EnqueueResult> Enqueue(Context& context, const EnqueueRequest& request);
 
@@ -116,16 +118,17 @@ struct BatchOptions {
 struct EnqueueBatchRequest {
   std::vector<EnqueueRequest> jobs;
   std::optional<BatchOptions> batch = {};  // they are a closed batch
+  bool idempotent = false;                 // every job has an idempotency key (SetIdempotencyKey)
 };
+// One key for all gives each its own, by its place. The same request again is then answered as it
+// was the first time.
+void SetIdempotencyKey(EnqueueBatchRequest& request, std::string_view key);
 struct EnqueueBatchResult {
   std::vector<EnqueueResult> jobs;  // in the order of the request
   std::string batch_id;
 };
 // All or none: the first that cannot be is refused by its place.
 void AddEnqueueScopes(const EnqueueBatchRequest& request, Held& held);
-// Whether all queues that it names, those of chains and callbacks too, are among the context's.
-// Enqueue and EnqueueBatch check that themselves.
-Result<void> CheckQueues(const Context& context, const EnqueueBatchRequest& request);
 Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request);
 
 // --- Workers -------------------------------------------------------------------------------------

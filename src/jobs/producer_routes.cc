@@ -4,6 +4,7 @@
 
 #include <boost/json/value.hpp>
 
+#include "base/utf8.h"
 #include "jobs/job_json.h"
 #include "jobs/json_members.h"
 #include "jobs/refusal.h"
@@ -63,12 +64,6 @@ awaitable<Result<HttpReply>> PostEnqueue(SharedParts parts, const RouteCall& cal
 
 // --- Several at once ----------------------------------------------------------------------------
 
-// {"jobs":[…],"batch":{…},"idempotency_key":…}
-struct Several {
-  EnqueueBatchRequest request;
-  bool idempotent = false;
-};
-
 Error Bad(std::string_view what) { return Refuse(Reason::kValidation, what); }
 
 Result<BatchOptions> ParseBatch(std::string_view text) {
@@ -109,10 +104,11 @@ Result<std::vector<EnqueueRequest>> ParseJobs(std::string_view text) {
   return jobs;
 }
 
-Result<Several> ParseSeveral(const net::HttpRequest& http) {
+// {"jobs":[…],"batch":{…},"idempotency_key":…}
+Result<EnqueueBatchRequest> ParseSeveral(const net::HttpRequest& http) {
   const auto members = MembersOf(http.body);
   if (!members) return Bad("the body must be a JSON object");
-  Several several;
+  EnqueueBatchRequest request;
   std::string key(http.headers.Get("Idempotency-Key").value_or(""));
   std::string_view jobs;
   for (const RawMember& member : *members) {
@@ -120,7 +116,7 @@ Result<Several> ParseSeveral(const net::HttpRequest& http) {
       jobs = member.json;
     } else if (member.name == "batch") {
       if (member.json == "null") continue;
-      CAIRN_ASSIGN_OR_RETURN(several.request.batch, ParseBatch(member.json));
+      CAIRN_ASSIGN_OR_RETURN(request.batch, ParseBatch(member.json));
     } else if (member.name == "idempotency_key") {
       std::optional<std::string> text = StringOf(member.json);
       if (!text) return Bad("idempotency_key must be a string");
@@ -129,31 +125,12 @@ Result<Several> ParseSeveral(const net::HttpRequest& http) {
       return Bad(fmt::format("{} is not known here", Printable(member.name)));
     }
   }
-  CAIRN_ASSIGN_OR_RETURN(several.request.jobs, ParseJobs(jobs));
-  // One key for all gives each its own, by its place.
-  several.idempotent = !key.empty();
-  size_t place = 0;
-  for (EnqueueRequest& job : several.request.jobs) {
+  CAIRN_ASSIGN_OR_RETURN(request.jobs, ParseJobs(jobs));
+  for (EnqueueRequest& job : request.jobs) {
     if (job.trace_parent.empty()) job.trace_parent = TraceOf(http);
-    if (several.idempotent) job.idempotency_key = fmt::format("{}:{}", key, place++);
   }
-  return several;
-}
-
-// The answer to a request that was done before under the same key: what it was then. nullopt if
-// this is the first time.
-Result<std::optional<EnqueueBatchResult>> FindEarlier(store::Reader& reader,
-                                                      const EnqueueBatchRequest& request) {
-  EnqueueBatchResult earlier;
-  for (const EnqueueRequest& job : request.jobs) {
-    CAIRN_ASSIGN_OR_RETURN(const auto id,
-                           reader.Get(InJobs(IdempotencyKey(job.queue, job.idempotency_key))));
-    if (!id) return std::optional<EnqueueBatchResult>();
-    earlier.jobs.push_back({.id = *id, .existing = true});
-  }
-  CAIRN_ASSIGN_OR_RETURN(const Job first, Get(reader, earlier.jobs.front().id));
-  earlier.batch_id = first.batch_id;
-  return std::optional(std::move(earlier));
+  if (!key.empty()) SetIdempotencyKey(request, key);
+  return request;
 }
 
 std::string BatchReply(const EnqueueBatchResult& result) {
@@ -170,20 +147,11 @@ std::string BatchReply(const EnqueueBatchResult& result) {
   return text + "}";
 }
 
-awaitable<Result<HttpReply>> EnqueueSeveral(SharedParts parts, const Several& several) {
-  const EnqueueBatchRequest& request = several.request;
+awaitable<Result<HttpReply>> EnqueueSeveral(SharedParts parts, const EnqueueBatchRequest& request) {
   Held held;
   AddEnqueueScopes(request, held);
   EnqueueBatchResult result;
   const ChangeBody body = [&](Context& context) -> Result<void> {
-    if (several.idempotent) {
-      CAIRN_RETURN_IF_ERROR(CheckQueues(context, request));
-      CAIRN_ASSIGN_OR_RETURN(auto earlier, FindEarlier(context.transaction, request));
-      if (earlier) {
-        result = *std::move(earlier);
-        return {};
-      }
-    }
     CAIRN_ASSIGN_OR_RETURN(result, EnqueueBatch(context, request));
     return {};
   };
@@ -193,19 +161,20 @@ awaitable<Result<HttpReply>> EnqueueSeveral(SharedParts parts, const Several& se
 }
 
 awaitable<Result<HttpReply>> PostEnqueueBatch(SharedParts parts, const RouteCall& call) {
-  Result<Several> several = ParseSeveral(call.request);
-  if (!several.ok()) {
-    co_return IsJson(call.request.body) ? HttpReply(ErrorReply(several.error())) : NotJsonReply();
+  const Result<EnqueueBatchRequest> request = ParseSeveral(call.request);
+  if (!request.ok()) {
+    co_return IsJson(call.request.body) ? HttpReply(ErrorReply(request.error())) : NotJsonReply();
   }
-  co_return co_await EnqueueSeveral(std::move(parts), *several);
+  co_return co_await EnqueueSeveral(std::move(parts), *request);
 }
 
 // --- What others send ---------------------------------------------------------------------------
 
 // Valid JSON is the payload as it is, nothing is {}, any other text a JSON string.
-std::string PayloadOf(std::string_view body) {
-  if (body.empty()) return "{}";
+Result<std::string> PayloadOf(std::string_view body) {
+  if (body.empty()) return std::string("{}");
   if (IsJson(body)) return std::string(body);
+  if (!IsUtf8(body)) return Bad("the body is neither JSON nor text in UTF-8");
   std::string text;
   AppendJsonString(body, text);
   return text;
@@ -244,7 +213,8 @@ Result<EnqueueRequest> InboundRequest(const RouteCall& call) {
     CAIRN_ASSIGN_OR_RETURN(const std::string object, TagsOf(*tags));
     text += R"(,"tags":)" + object;
   }
-  text += R"(,"payload":)" + PayloadOf(call.request.body) + "}";
+  CAIRN_ASSIGN_OR_RETURN(const std::string payload, PayloadOf(call.request.body));
+  text += R"(,"payload":)" + payload + "}";
   return ParseEnqueue(text);
 }
 
@@ -274,12 +244,12 @@ awaitable<Result<HttpReply>> PostBatch(SharedParts parts, const RouteCall& call)
 }
 
 awaitable<Result<HttpReply>> PostBatchJobs(SharedParts parts, const RouteCall& call) {
-  Result<Several> several = ParseSeveral(call.request);
-  if (several.ok() && several->request.batch) several = Bad("batch: these jobs join one");
+  Result<EnqueueBatchRequest> several = ParseSeveral(call.request);
+  if (several.ok() && several->batch) several = Bad("batch: these jobs join one");
   if (!several.ok()) {
     co_return IsJson(call.request.body) ? HttpReply(ErrorReply(several.error())) : NotJsonReply();
   }
-  for (EnqueueRequest& job : several->request.jobs) job.batch_id = call.PathValue("id");
+  for (EnqueueRequest& job : several->jobs) job.batch_id = call.PathValue("id");
   co_return co_await EnqueueSeveral(std::move(parts), *several);
 }
 

@@ -119,6 +119,25 @@ TEST_F(ProducerRoutesTest, ABatchSentTwiceUnderOneKeyIsThereOnce) {
   EXPECT_EQ(Waiting(), 2);
 }
 
+TEST_F(ProducerRoutesTest, ABatchSentTwiceIsThereOnceAlsoWhereAJobWasThereBefore) {
+  server_.Enqueue("a", R"("unique_key":"u")");
+  const std::string body = R"({"jobs":[{"queue":"a","unique_key":"u"},{"queue":"b"}],
+                               "batch":{"callback_queue":"c"},"idempotency_key":"once"})";
+  const json::value first = server_.PostOk("/enqueue/batch", body);
+  EXPECT_EQ(server_.PostOk("/enqueue/batch", body), first);
+  EXPECT_EQ(Waiting(), 2);
+  EXPECT_TRUE(server_.Fetch("c").is_null());
+  EXPECT_EQ(server_.Refusal(server_.Post(
+                "/enqueue/batch", R"({"jobs":[{"queue":"a","batch_id":"batch_x"}],"batch":{}})")),
+            "409 BATCH_ERROR");
+}
+
+TEST_F(ProducerRoutesTest, WhatIsNeitherJsonNorTextIsRefusedByName) {
+  const net::HttpResponse refused = server_.Post("/webhooks/q", "\xff\xfe");
+  EXPECT_EQ(server_.Refusal(refused), "400 VALIDATION_ERROR");
+  EXPECT_THAT(refused.body, HasSubstr("UTF-8"));
+}
+
 TEST_F(ProducerRoutesTest, AnOpenBatchGrowsIsSealedAndCallsBack) {
   const json::value opened =
       server_.PostOk("/batches", R"({"callback_queue":"done","callback_payload":{"for":"x"}})");

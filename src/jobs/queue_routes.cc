@@ -61,6 +61,22 @@ awaitable<Result<HttpReply>> GetOneQueue(SharedParts parts, const RouteCall& cal
   co_return HttpReply(Json(200, std::move(text)));
 }
 
+awaitable<Result<HttpReply>> GetConfig(SharedParts parts, const RouteCall& call) {
+  const std::string& queue = call.PathValue("queue");
+  Held held;
+  held.AddQueue(queue);
+  std::string text;
+  const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_RETURN_IF_ERROR(CheckQueue(parts->queues(), queue));
+    CAIRN_ASSIGN_OR_RETURN(const QueueInfo info, GetQueue(transaction, queue));
+    text = QueueConfigJson(info.config);
+    return {};
+  };
+  const Result<void> done = co_await Look(*parts, held, body);
+  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  co_return HttpReply(Json(200, std::move(text)));
+}
+
 awaitable<Result<HttpReply>> GetWorkers(SharedParts parts, const RouteCall& /*call*/) {
   std::string text;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
@@ -233,6 +249,8 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
   const std::vector<doors::RouteResponse> swept = {{200, "Done.", kSweptSchema}};
   read("/api/v1/queues", "All queues, with their limits and counts.", kQueuesSchema, GetQueues);
   read("/api/v1/queues/{queue}", "One queue.", kQueueSchema, GetOneQueue);
+  read("/api/v1/queues/{queue}/config", "What was set for a queue; the rest is as usual.",
+       kQueueConfigSchema, GetConfig);
   read("/api/v1/workers", "The workers that were heard of lately.", kWorkersSchema, GetWorkers);
   AddRoute(parts, table,
            {.method = "GET",

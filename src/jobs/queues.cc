@@ -38,11 +38,14 @@ Result<QueueConfig> Configure(Context& context, std::string_view name, EventType
   const bool gates = config.key_concurrency != queue->config->key_concurrency ||
                      config.key_rate_limit != queue->config->key_rate_limit ||
                      config.key_rate_window_ms != queue->config->key_rate_window_ms;
+  const bool throttle = config.rate_limit != queue->config->rate_limit ||
+                        config.rate_window_ms != queue->config->rate_window_ms;
   queue->config = config;
   queue->changed = true;
   queue->state.wakes_on_end = config.max_concurrency > 0;
   context.transaction.Put(InJobs(QueueConfigKey(name)), QueueConfigJson(config));
   if (gates) CAIRN_RETURN_IF_ERROR(ledger.OpenGates(*queue));
+  if (throttle) CAIRN_RETURN_IF_ERROR(ledger.ResetThrottle(*queue));
   ledger.Tell(type, name);
   ledger.WakeQueue(name);
   CAIRN_RETURN_IF_ERROR(ledger.Save());
@@ -54,6 +57,27 @@ Result<void> Plainly(const Result<QueueConfig>& configured) {
   return {};
 }
 
+// The index time of the first in the line of a priority, which is not empty.
+Result<uint64_t> HeadOf(store::Reader& reader, std::string_view name, const QueueState& state,
+                        Priority priority) {
+  const bool normal = priority == Priority::kNormal;
+  Bytes prefix = NamedPrefix(normal ? family::kAppend : family::kPending, name);
+  if (!normal) prefix.push_back(static_cast<char>(priority));
+  store::Range range = store::Range::Prefix(Space::kJobs, prefix);
+  if (normal) {
+    CAIRN_ASSIGN_OR_RETURN(const auto cursor, reader.Get(InJobs(QueueCursorKey(name))));
+    if (cursor) range.begin = *cursor + '\0';
+  } else {
+    AppendBig64(range.begin, state.cursor_ns[static_cast<size_t>(priority)] + 1);
+  }
+  uint64_t head_ns = 0;
+  CAIRN_RETURN_IF_ERROR(reader.Scan(range, {.limit = 1}, [&](BytesView key, BytesView) {
+    head_ns = BytesReader(key.substr(prefix.size())).Big64();
+    return false;
+  }));
+  return head_ns;
+}
+
 Result<QueueInfo> InfoOf(store::Reader& reader, std::string_view name, const QueueState& state) {
   QueueInfo info{.name = std::string(name)};
   CAIRN_ASSIGN_OR_RETURN(info.config, LoadQueueConfig(reader, name));
@@ -61,14 +85,13 @@ Result<QueueInfo> InfoOf(store::Reader& reader, std::string_view name, const Que
   info.parked = state.parked;
   info.enqueued = state.enqueued;
   info.created_ns = state.created_ns;
-  if (state.line[static_cast<size_t>(Priority::kNormal)] == 0) return info;
-  store::Range range = store::Range::Prefix(Space::kJobs, NamedPrefix(family::kAppend, name));
-  CAIRN_ASSIGN_OR_RETURN(const auto cursor, reader.Get(InJobs(QueueCursorKey(name))));
-  if (cursor) range.begin = *cursor + '\0';
-  CAIRN_RETURN_IF_ERROR(reader.Scan(range, {.limit = 1}, [&](BytesView key, BytesView) {
-    if (const auto head = DecodeTimedKey(family::kAppend, key)) info.oldest_pending_ns = head->ns;
-    return false;
-  }));
+  for (const Priority priority : {Priority::kCritical, Priority::kHigh, Priority::kNormal}) {
+    if (state.line[static_cast<size_t>(priority)] == 0) continue;
+    CAIRN_ASSIGN_OR_RETURN(const uint64_t head_ns, HeadOf(reader, name, state, priority));
+    if (info.oldest_pending_ns == 0 || head_ns < info.oldest_pending_ns) {
+      info.oldest_pending_ns = head_ns;
+    }
+  }
   return info;
 }
 
@@ -120,6 +143,24 @@ Result<void> DeleteAll(store::Transaction& transaction, BytesView prefix) {
   return {};
 }
 
+// Those of jobs that are elsewhere now, and those that outlive theirs.
+Result<void> RemoveIdempotencyRows(store::Transaction& transaction, std::string_view queue) {
+  const Bytes prefix = NamedPrefix(family::kIdempotency, queue);
+  std::vector<std::pair<Bytes, uint64_t>> rows;
+  CAIRN_RETURN_IF_ERROR(transaction.Scan(
+      store::Range::Prefix(Space::kJobs, prefix), {}, [&](BytesView key, BytesView value) {
+        rows.emplace_back(key, DecodeIdempotencyRow(value).until_ns);
+        return true;
+      }));
+  for (const auto& [key, until_ns] : rows) {
+    if (until_ns == 0) continue;
+    transaction.Delete(InJobs(key));
+    CancelDue(transaction, until_ns, DueKind::kIdempotency, queue,
+              BytesView(key).substr(prefix.size()));
+  }
+  return {};
+}
+
 // All that is left of a queue without jobs.
 Result<void> RemoveRows(store::Transaction& transaction, const Ledger::Queue& queue) {
   const QueueState& state = queue.state;
@@ -131,6 +172,7 @@ Result<void> RemoveRows(store::Transaction& transaction, const Ledger::Queue& qu
   }
   CAIRN_RETURN_IF_ERROR(DeleteAll(transaction, NamedPrefix(family::kRate, queue.name)));
   CAIRN_RETURN_IF_ERROR(DeleteAll(transaction, NamedPrefix(family::kKeyRate, queue.name)));
+  CAIRN_RETURN_IF_ERROR(RemoveIdempotencyRows(transaction, queue.name));
   std::vector<std::pair<Bytes, uint64_t>> gates;
   CAIRN_RETURN_IF_ERROR(
       transaction.Scan(store::Range::Prefix(Space::kJobs, NamedPrefix(family::kGate, queue.name)),

@@ -214,8 +214,8 @@ inline constexpr std::string_view kAckedSchema =
 inline constexpr std::string_view kFailSchema =
     R"({"type":"object","properties":{"error":{"type":"string"},"backtrace":{"type":"string"},)"
     R"("retryable":{"type":"boolean","description":"false: dead at once."},)"
-    R"("delay":{"type":"string",)"
-    R"("description":"Until the next attempt, instead of the job's own: 5s, 10m."},)"
+    R"("delay":{"oneOf":[{"type":"string"},{"type":"number"}],)"
+    R"("description":"Until the next attempt, instead of the job's own: 5s, 10m, or seconds."},)"
     R"("lease_token":{"type":"string"},"worker_id":{"type":"string"},"attempt":{"type":"integer"}}})";
 
 inline constexpr std::string_view kFailedSchema =
@@ -224,8 +224,8 @@ inline constexpr std::string_view kFailedSchema =
     R"("next_attempt_at":{"type":"string"},"attempts_remaining":{"type":"integer"}}})";
 
 inline constexpr std::string_view kSnoozeSchema =
-    R"({"type":"object","required":["delay"],"properties":{"delay":{"type":"string",)"
-    R"("description":"5s, 10m, 1h30m."},"lease_token":{"type":"string"},)"
+    R"({"type":"object","required":["delay"],"properties":{"delay":{"oneOf":[{"type":"string"},{"type":"number"}],)"
+    R"("description":"5s, 10m, 1h30m, or seconds."},"lease_token":{"type":"string"},)"
     R"("worker_id":{"type":"string"},"attempt":{"type":"integer"}}})";
 
 inline constexpr std::string_view kSnoozedSchema =
@@ -242,7 +242,7 @@ inline constexpr std::string_view kHeartbeatSchema =
 inline constexpr std::string_view kHeartbeatReplySchema =
     R"({"type":"object","required":["jobs"],"properties":{"jobs":{"type":"object",)"
     R"("additionalProperties":{"type":"object","required":["status"],)"
-    R"("properties":{"status":{"type":"string","enum":["ok","cancel"]},"code":{"type":"string"},)"
+    R"("properties":{"status":{"type":"string","enum":["ok","cancel","error"]},"code":{"type":"string"},)"
     R"("lease_expires_at":{"type":"string"}}}}}})";
 
 inline constexpr std::string_view kJobSchema = CAIRN_JOBS_JOB;

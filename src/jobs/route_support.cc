@@ -180,9 +180,12 @@ std::string_view RawOf(std::string_view object, std::string_view name) {
 Result<std::optional<int64_t>> DurationOf(const json::value& body, std::string_view name) {
   const json::value* value = MemberOf(body, name);
   if (value == nullptr) return std::optional<int64_t>();
-  const std::optional<int64_t> ms = ParseDuration(std::string_view(value->as_string()));
+  const std::optional<int64_t> ms = value->is_string()
+                                        ? ParseDuration(std::string_view(value->as_string()))
+                                        : SecondsOf(body, name);
   if (!ms || *ms < 0 || *ms > kMaxDelayMs) {
-    return Refuse(Reason::kValidation, fmt::format("{} must be a duration such as 5s", name));
+    return Refuse(Reason::kValidation,
+                  fmt::format("{} must be a duration such as 5s, or a number of seconds", name));
   }
   return ms;
 }

@@ -71,7 +71,7 @@ std::vector<std::string> StringsOf(const boost::json::value& body, std::string_v
 // The text of a member of a JSON object, as it was given; the last if there are several, empty if
 // there is none or it is null.
 std::string_view RawOf(std::string_view object, std::string_view name);
-// A duration such as "5s"; an error names the member.
+// A duration such as "5s", or a number of seconds; an error names the member.
 Result<std::optional<int64_t>> DurationOf(const boost::json::value& body, std::string_view name);
 
 // "a,b" as {"a","b"}; empty parts are left out.

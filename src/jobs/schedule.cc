@@ -93,8 +93,8 @@ Result<bool> ReadOwn(const RawMember& member, Schedule& schedule) {
 
 // The options of a job that mean something only once.
 bool IsOfOneJob(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kNames = {"scheduled_at", "delay", "depends_on",
-                                                      "idempotency_key", "id"};
+  constexpr std::array<std::string_view, 6> kNames = {"scheduled_at",    "delay", "depends_on",
+                                                      "idempotency_key", "id",    "batch_id"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -127,10 +127,7 @@ Result<void> Check(Schedule& schedule) {
   const Result<TimeZone> zone = TimeZone::Find(schedule.timezone);
   if (!zone.ok()) return Bad("timezone", zone.error().message);
   CAIRN_ASSIGN_OR_RETURN(const EnqueueRequest request, ParseEnqueue(schedule.job));
-  if (!IsName(request.queue, kMaxQueueNameBytes)) return Bad("queue", "is missing or no name");
-  if (request.payload.size() > kMaxPayloadBytes) {
-    return Refuse(Reason::kPayloadTooLarge, "the payload is too large");
-  }
+  CAIRN_RETURN_IF_ERROR(CheckEnqueue(request));
   schedule.queue = request.queue;
   return {};
 }
@@ -242,8 +239,10 @@ Result<void> RunTick(Context& context, uint64_t tick_ns, Schedule& schedule) {
     // A schedule whose job is refused goes on: its next tick may find things changed.
     if (FindReason(enqueued.error()) == nullptr) return enqueued.error();
     ++schedule.skipped;
+    schedule.last_error = enqueued.error().message;
     return {};
   }
+  schedule.last_error.clear();
   schedule.last_run_ns = tick_ns;
   schedule.last_job_id = enqueued->id;
   ++schedule.runs;
@@ -275,6 +274,7 @@ std::string ScheduleJson(const Schedule& schedule) {
   AppendMember("runs", fmt::to_string(schedule.runs), out);
   AppendMember("skipped", fmt::to_string(schedule.skipped), out);
   if (!schedule.last_job_id.empty()) text("last_job_id", schedule.last_job_id);
+  if (!schedule.last_error.empty()) text("last_error", schedule.last_error);
   time("created_at", schedule.created_ns);
   time("last_run", schedule.last_run_ns);
   time("next_run", schedule.next_run_ns);
@@ -303,6 +303,8 @@ Result<Schedule> ParseSchedule(std::string_view id, std::string_view json) {
       schedule.skipped = static_cast<int64_t>(NumberOf(member.json));
     } else if (member.name == "last_job_id") {
       schedule.last_job_id = StringOf(member.json).value_or("");
+    } else if (member.name == "last_error") {
+      schedule.last_error = StringOf(member.json).value_or("");
     } else if (member.name == "created_at") {
       schedule.created_ns = time(member);
     } else if (member.name == "last_run") {

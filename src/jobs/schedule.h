@@ -60,6 +60,7 @@ struct Schedule {
   uint64_t last_run_ns = 0;  // the last tick that had a job
   uint64_t next_run_ns = 0;  // where the due row stands
   std::string last_job_id;
+  std::string last_error;  // why the last tick has no job, if it was refused
   int64_t runs = 0;
   int64_t skipped = 0;  // ticks left out for an overlap, or because the job was refused
 

@@ -37,6 +37,7 @@ constexpr std::string_view kNewScheduleSchema =
   R"("catch_up":{"type":"string"},"catch_up_window_ms":{"type":"integer"},)"                    \
   R"("paused":{"type":"boolean"},"job":{"type":"object","additionalProperties":true},)"         \
   R"("runs":{"type":"integer"},"skipped":{"type":"integer"},"last_job_id":{"type":"string"},)"  \
+  R"("last_error":{"type":"string","description":"Why the last tick has no job."},)"            \
   R"("created_at":{"type":"string"},"last_run":{"type":"string"},"next_run":{"type":"string"}}})"
 
 constexpr std::string_view kScheduleSchema = CAIRN_JOBS_SCHEDULE;

@@ -361,6 +361,12 @@ TEST_F(ScheduleTest, RefusesWhatMakesNoSense) {
       {R"({"name":"t","cron":"@hourly","queue":"q","delay":"5s"})",
        "VALIDATION_ERROR delay: a schedule decides this by itself"},
       {R"({"name":"t","cron":"@hourly","queue":"q","colour":"red"})", "VALIDATION_ERROR"},
+      {R"({"name":"t","cron":"@hourly","queue":"q","max_retries":-1})",
+       "VALIDATION_ERROR max_retries must be"},
+      {R"({"name":"t","cron":"@hourly","queue":"q","tags":[1]})", "VALIDATION_ERROR tags"},
+      {R"({"name":"t","cron":"@hourly","queue":"q","batch_id":"x"})", "VALIDATION_ERROR batch_id"},
+      {R"({"name":"t","cron":"@hourly","queue":"q","chain":{"steps":[{"queue":"other"}]}})",
+       "CHAIN_ERROR"},
   };
   for (const auto& [json, why] : cases) EXPECT_THAT(Refusal(json), HasSubstr(why)) << json;
   EXPECT_THAT(Jobs(), IsEmpty());

@@ -55,6 +55,7 @@ class Verifier {
       CAIRN_RETURN_IF_ERROR(Scan(family, [&](BytesView key, BytesView) { Expected(key); }));
     }
     CAIRN_RETURN_IF_ERROR(ReadActive());
+    CAIRN_RETURN_IF_ERROR(ReadKeptKeys());
     CAIRN_RETURN_IF_ERROR(ReadDue());
     CAIRN_RETURN_IF_ERROR(ReadLocks());
     CAIRN_RETURN_IF_ERROR(ReadDependants());
@@ -176,7 +177,7 @@ class Verifier {
     }
     const bool may_expire = job.state != State::kActive && !IsFinished(job.state);
     if (job.expire_ns != 0 && may_expire) due(job.expire_ns, DueKind::kExpire);
-    if (!job.idempotency_key.empty()) Expect(IdempotencyKey(job.queue, job.idempotency_key), index);
+    if (!job.idempotency_key.empty()) Expect(IdempotencyKeyOf(job), index);
   }
 
   void Count(const Job& job) {
@@ -283,6 +284,7 @@ class Verifier {
       case DueKind::kRetention:
       case DueKind::kThrottle:
       case DueKind::kKeyRate:
+      case DueKind::kIdempotency:
         Expected(key);
         return;
       case DueKind::kWorker:
@@ -301,6 +303,18 @@ class Verifier {
     if (!fits) Problem("the due row {} belongs to nothing", Printable(key, 160));
   }
 
+  // Idempotency keys that are kept for a time of their own.
+  Result<void> ReadKeptKeys() {
+    return Scan(family::kIdempotency, [&](BytesView key, BytesView value) {
+      const uint64_t until_ns = DecodeIdempotencyRow(value).until_ns;
+      const auto pair = DecodePairKey(family::kIdempotency, key);
+      if (!pair) return Problem("the row {} is no idempotency key", Printable(key, 160));
+      if (until_ns == 0) return;
+      ExpectDue(until_ns, DueKind::kIdempotency, pair->first, pair->second,
+                AddOwner(fmt::format("the idempotency key {}", Printable(key, 160))));
+    });
+  }
+
   Result<void> ReadLocks() {
     CAIRN_RETURN_IF_ERROR(Scan(family::kUnique, [&](BytesView key, BytesView value) {
       const auto lock = DecodeUniqueLock(value);
@@ -309,7 +323,9 @@ class Verifier {
         Problem("the unique lock {} points to no live job that has it", Printable(key, 160));
       }
     }));
-    return Scan(family::kIdempotency, [&](BytesView key, BytesView) { Expected(key); });
+    return Scan(family::kIdempotency, [&](BytesView key, BytesView value) {
+      if (DecodeIdempotencyRow(value).until_ns == 0) Expected(key);
+    });
   }
 
   Result<void> ReadDependants() {

@@ -1,5 +1,6 @@
 #include "jobs/webhook.h"
 
+#include <curl/urlapi.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -33,6 +34,14 @@ Bytes NumberedKey(std::string_view family, std::string_view id, uint64_t number)
 }
 
 uint64_t NumberOf(BytesView key) { return BytesReader(key.substr(key.size() - 8)).Big64(); }
+
+// Whether libcurl, which is to ask it, can take the URL apart.
+bool IsUrl(const std::string& url) {
+  CURLU* const parts = curl_url();
+  const bool taken = curl_url_set(parts, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK;
+  curl_url_cleanup(parts);
+  return taken;
+}
 
 Error Corrupt(std::string_view what, std::string_view id) {
   return {ErrorCode::kCorruption, fmt::format("{} of webhook {}", what, Printable(id))};
@@ -150,6 +159,7 @@ std::optional<std::string> FindWebhookFault(const Webhook& webhook) {
   if (url.size() > kMaxWebhookUrlBytes || !std::ranges::all_of(url, printable)) {
     return fmt::format("url must be at most {} printable characters", kMaxWebhookUrlBytes);
   }
+  if (!IsUrl(webhook.url)) return "url is not one that can be asked: is its host or port wrong?";
   if (webhook.events.empty()) return "events must name at least one type, or *";
   for (const std::string& type : webhook.events) {
     if (type != "*" && !ParseEventType(type)) return fmt::format("there is no event '{}'", type);

@@ -259,7 +259,8 @@ TEST_F(WebhookTest, WhatMakesNoSenseIsRefused) {
        {"{}", R"({"url":"ftp://x"})", R"({"url":"http://a b"})",
         R"({"url":"http://x","events":[]})", R"({"url":"http://x","events":["exploded"]})",
         R"({"url":"http://x","retry_limit":0})", R"({"url":"http://x","id":"a/b"})",
-        R"({"url":"http://x","colour":1})"}) {
+        R"({"url":"http://x","colour":1})", R"({"url":"http://"})",
+        R"({"url":"http://x:99999/"})"}) {
     EXPECT_EQ(server_.Refusal(server_.Post("/webhooks", body)), "400 VALIDATION_ERROR") << body;
   }
   EXPECT_EQ(server_.GetOk("/webhooks").as_array().size(), 0U);

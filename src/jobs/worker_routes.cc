@@ -308,7 +308,10 @@ Result<std::string> AnswerTo(Context& context, const HeartbeatRequest& request) 
   if (!result.ok()) {
     const ReasonRow* row = FindReason(result.error());
     if (row == nullptr) return result.error();
-    return fmt::format(R"({{"status":"cancel","code":"{}"}})", row->name);
+    // A report that cannot be kept says nothing about the job: the worker goes on.
+    const bool refused =
+        row->reason == Reason::kPayloadTooLarge || row->reason == Reason::kValidation;
+    return fmt::format(R"({{"status":"{}","code":"{}"}})", refused ? "error" : "cancel", row->name);
   }
   if (result->cancelled) return std::string(R"({"status":"cancel"})");
   return fmt::format(R"({{"status":"ok","lease_expires_at":"{}"}})",

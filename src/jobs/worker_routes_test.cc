@@ -243,6 +243,31 @@ TEST_F(WorkerRoutesTest, HeartbeatsRenewByTheLeasesOwnLengthAndTellOfCancels) {
   EXPECT_EQ(Text(after.at("jobs").at(id), "status"), "cancel");
 }
 
+TEST_F(WorkerRoutesTest, AReportThatCannotBeKeptDoesNotStopTheWorker) {
+  const std::string id = server_.Enqueue("q");
+  const json::value job = server_.Fetch("q");
+  const std::string large = R"("progress":")" + std::string(300'000, 'x') + '"';
+  const json::value answer =
+      server_.PostOk("/heartbeat", fmt::format(R"({{"jobs":{{"{}":{}}}}})", id, Lease(job, large)));
+  EXPECT_EQ(Text(answer.at("jobs").at(id), "status"), "error");
+  EXPECT_EQ(Text(answer.at("jobs").at(id), "code"), "PAYLOAD_TOO_LARGE");
+}
+
+TEST_F(WorkerRoutesTest, ADelayMayBeANumberOfSeconds) {
+  const std::string id = server_.Enqueue("q");
+  server_.PostOk("/snooze/" + id, Lease(server_.Fetch("q"), R"("delay":1.5)"));
+  EXPECT_TRUE(server_.Fetch("q").is_null());
+  server_.Advance(1'600);
+  server_.PostOk("/fail/" + id, Lease(server_.Fetch("q"), R"("delay":2)"));
+  server_.Advance(1'900);
+  EXPECT_TRUE(server_.Fetch("q").is_null());
+  server_.Advance(200);
+  const json::value job = server_.Fetch("q");
+  ASSERT_FALSE(job.is_null());
+  EXPECT_EQ(server_.Refusal(server_.Post("/snooze/" + id, Lease(job, R"("delay":-1)"))),
+            "400 VALIDATION_ERROR");
+}
+
 TEST_F(WorkerRoutesTest, ASnoozeUsesNoAttempt) {
   const std::string id = server_.Enqueue("q");
   const json::value answer =
