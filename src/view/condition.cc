@@ -25,13 +25,4 @@ void Condition::BindTo(Statement& statement) const {
   }
 }
 
-std::string ContainsPattern(std::string_view text) {
-  std::string pattern = "%";
-  for (const char c : text) {
-    if (c == '%' || c == '_' || c == '\\') pattern += '\\';
-    pattern += c;
-  }
-  return pattern + "%";
-}
-
 }  // namespace cairn::view

@@ -46,7 +46,4 @@ class Condition {
   std::vector<Value> values_;
 };
 
-// `text` as a pattern of LIKE with ESCAPE '\' that fits whatever contains it.
-std::string ContainsPattern(std::string_view text);
-
 }  // namespace cairn::view

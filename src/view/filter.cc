@@ -94,8 +94,8 @@ Result<void> Tags(std::string_view name, const json::value& value, JobFilter& fi
 }
 
 Result<void> PayloadContains(std::string_view name, const json::value& value, JobFilter& filter) {
-  CAIRN_ASSIGN_OR_RETURN(const std::string text, Text(name, value));
-  filter.where.And(R"(payload LIKE ? ESCAPE '\')", {ContainsPattern(text)});
+  CAIRN_ASSIGN_OR_RETURN(std::string text, Text(name, value));
+  filter.where.And("json_contains_text(payload, ?)", {std::move(text)});
   return {};
 }
 
@@ -114,10 +114,10 @@ Result<void> HasErrors(std::string_view name, const json::value& value, JobFilte
 }
 
 Result<void> ErrorContains(std::string_view name, const json::value& value, JobFilter& filter) {
-  CAIRN_ASSIGN_OR_RETURN(const std::string text, Text(name, value));
+  CAIRN_ASSIGN_OR_RETURN(std::string text, Text(name, value));
   filter.where.And(
-      R"(EXISTS (SELECT 1 FROM job_errors WHERE job_id = jobs.id AND error LIKE ? ESCAPE '\'))",
-      {ContainsPattern(text)});
+      "EXISTS (SELECT 1 FROM job_errors WHERE job_id = jobs.id AND contains_text(error, ?))",
+      {std::move(text)});
   return {};
 }
 

@@ -160,6 +160,19 @@ TEST_F(ViewRoutesTest, ReadsItsOwnWrites) {
   EXPECT_THAT(Ids(Ok("GET", "/jobs?state=cancelled")), ElementsAre(a));
 }
 
+TEST_F(ViewRoutesTest, FindsEscapedTextAndShowsItAsItWasGiven) {
+  const std::string payload = R"({"t":"hellox\nworldx","to":"gr\u00fc\u00dfgott"})";
+  const std::string id = Enqueue(R"({"queue":"mail","payload":)" + payload + "}");
+  for (const char* word : {"worldx", "gr%C3%BC%C3%9Fgott", "GR%C3%9C%C3%9FGOTT"}) {
+    const json::value answer = Ok("GET", std::string("/search/fulltext?q=") + word);
+    ASSERT_THAT(Ids(answer, "results"), ElementsAre(id)) << word;
+    EXPECT_EQ(answer.at("results").at(0).at("payload").as_string(), payload);
+  }
+  const net::HttpResponse found = Ask("POST", "/jobs/search", R"({"payload_contains":"GRÜßGOTT"})");
+  EXPECT_THAT(Ids(json::parse(found.body)), ElementsAre(id));
+  EXPECT_THAT(found.body, HasSubstr(payload));
+}
+
 TEST_F(ViewRoutesTest, SaysHowNewItIsAndCanBeAskedToBe) {
   Enqueue(R"({"queue":"mail"})");
   const net::HttpResponse first = Ask("GET", "/jobs");

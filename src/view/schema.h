@@ -11,7 +11,7 @@
 namespace cairn::view {
 
 // Raised when the view has to be built anew because its tables or their content have changed.
-inline constexpr int64_t kSchemaVersion = 1;
+inline constexpr int64_t kSchemaVersion = 2;
 
 // How every connection that writes works.
 Result<void> ConfigureWriter(Database& database);

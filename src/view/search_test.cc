@@ -15,6 +15,7 @@
 #include "view/payload_query.h"
 #include "view/rows.h"
 #include "view/schema.h"
+#include "view/text.h"
 
 namespace cairn::view {
 namespace {
@@ -275,6 +276,93 @@ TEST_F(SearchTest, FullTextFindsAndForgets) {
   ASSERT_TRUE(rows_->RemoveJob("job_1").ok());
   EXPECT_EQ(FindWords("carl"), "");
   EXPECT_EQ(FindWords("mail"), "job_2");
+}
+
+// A payload in which every word stands behind or in front of an escape.
+constexpr const char* kEscaped =
+    R"({"t":"hellox\nworldx","gr\u00fc\u00dfgott":["say \"quotx\"",true],"p":"c:\\tempx",)"
+    R"("half":"\ud83d\ude00smilex","n":-12345678901234567890.10})";
+
+TEST_F(SearchTest, FullTextIsOfWhatJsonSays) {
+  Job job = NewJob("a", kEscaped);
+  job.tags = R"({"st\u00e4dtx":"K\u00f6ln\tportx"})";
+  Put(job);
+  Put("b", R"({"t":"plainx","ok":true,"n":12})");
+  for (const char* words :
+       {"hellox", "worldx", "hellox worldx", "grüßgott", "GRÜßGOTT", "quotx", "tempx", "smilex",
+        "12345678901234567890.10", "städtx", "köln", "KÖLN portx"}) {
+    EXPECT_EQ(FindWords(words), "a") << words;
+  }
+  for (const char* words : {"nworldx", "u00fc", "tportx", "ud83d", "plainx worldx"}) {
+    EXPECT_EQ(FindWords(words), "") << words;
+  }
+  EXPECT_EQ(FindWords("true"), "b a");
+  EXPECT_EQ(FindWords("12"), "b");
+  const auto found = FullText(database_, "worldx", {}, 1);
+  ASSERT_TRUE(found.ok() && found->size() == 1);
+  EXPECT_EQ(json::parse(found->front()).at("payload").as_string(), kEscaped);
+
+  // What was decoded is forgotten as well.
+  job.payload = R"({"t":"first\nsecondx"})";
+  job.tags = R"({"st\u00e4dtx":"bonnx"})";
+  Put(job);
+  EXPECT_EQ(FindWords("worldx"), "");
+  EXPECT_EQ(FindWords("grüßgott"), "");
+  EXPECT_EQ(FindWords("köln"), "");
+  EXPECT_EQ(FindWords("secondx städtx bonnx"), "a");
+  ASSERT_TRUE(rows_->RemoveJob("a").ok());
+  EXPECT_EQ(FindWords("secondx"), "");
+  EXPECT_EQ(FindWords("städtx"), "");
+}
+
+TEST_F(SearchTest, TextIsFoundAsItIsReadAndWithoutRegardToCase) {
+  Put("a", kEscaped);
+  Put("b", R"({"t":"Grüßgott, ΟΔΥΣΣΕΥΣ und Жук","path":"/tmp"})");
+  ASSERT_TRUE(rows_->PutErrors("b", {{1, "Größe \"X\" ÜBERSCHRITTEN\n100%", "", 1}}).ok());
+  const auto find = [&](const char* filter, const std::string& text) {
+    return Find(json::serialize(json::object{{filter, text}}));
+  };
+  const std::vector<std::pair<std::string, std::string>> in_payload = {
+      {"say \"quotx\"", "a"},
+      {"hellox\nworldx", "a"},
+      {"SAY \"QUOTX", "a"},
+      {R"(hellox\nworldx)", "a"},  // as it is given
+      {R"("p":"c:\\tempx")", "a"},
+      {R"(c:\tempx)", "a"},
+      {"😀Smilex", "a"},
+      {"-12345678901234567890.10", "a"},
+      {"grüßgott", "a b"},
+      {"GRÜẞGOTT", "a b"},
+      {"GRÜßGOTT", "a b"},
+      {"grußgott", ""},
+      {"οδυσσευς", "b"},
+      {"οδυσσευσ", "b"},
+      {"жУК\",\"PATH", "b"},
+      {"quotx\"true", ""},  // not from one value into the next
+      {"%", ""},
+      {"tmp_", ""},
+      {"", "a b"},
+      {std::string("t\0", 2), ""},
+  };
+  for (const auto& [text, ids] : in_payload) EXPECT_EQ(find("payload_contains", text), ids) << text;
+  for (const char* text : {"größe", "GRÖSSE", "überschritten", "\"x\" Ü", "überschritten\n100%"}) {
+    EXPECT_EQ(find("error_contains", text), std::string(text) == "GRÖSSE" ? "" : "b") << text;
+  }
+}
+
+TEST_F(SearchTest, TextIsDecodedAndFoldedAsFarAsItMakesSense) {
+  EXPECT_EQ(DecodedText(R"([{"a\tb":[1.50,-0,1E5,"x\\y"]},"",null])"),
+            "a\tb\n1.50\n-0\n1E5\nx\\y\n\nnull\n");
+  EXPECT_EQ(DecodedText("12"), "12\n");
+  const std::string deep = fmt::format(R"({:[>256}"\u0041"{:]>256})", "", "");
+  EXPECT_EQ(DecodedText(deep), "A\n");
+  const std::string broken = R"({"broken\u00fc)";
+  EXPECT_EQ(DecodedText(broken), broken);
+  EXPECT_EQ(DecodedText(""), "");
+  EXPECT_EQ(FoldCase("AZ@[`{09"), "az@[`{09");
+  EXPECT_EQ(FoldCase("ÄÖÜẞ ǅ \u212A Ⅷ"), "äöüß ǆ k ⅷ");
+  EXPECT_EQ(FoldCase("A\xFFÜ\xC3"), "a\xFFü\xC3");
+  EXPECT_EQ(FoldCase(""), "");
 }
 
 TEST_F(SearchTest, PagesAreStableUnderChange) {

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <array>
+
 #include "base/check.h"
+#include "view/text.h"
 
 namespace cairn::view {
 namespace {
@@ -28,6 +31,63 @@ Error ToError(sqlite3* database, int code) {
     default:
       return {ErrorCode::kInternal, fmt::format("view: {}", sqlite3_errmsg(database))};
   }
+}
+
+std::string_view TextOf(sqlite3_value* value) {
+  const auto* const text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  if (text == nullptr) return {};
+  return {text, static_cast<size_t>(sqlite3_value_bytes(value))};
+}
+
+// decoded_text(json)
+void DecodedTextSql(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  const std::string_view json = TextOf(arguments[0]);
+  // Null, too, stays as it is.
+  if (json.find('\\') == std::string_view::npos) {
+    sqlite3_result_value(context, arguments[0]);
+    return;
+  }
+  const std::string text = DecodedText(json);
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+// contains_text(text, part), json_contains_text(json, part)
+template <bool (*kContains)(std::string_view text, std::string_view folded)>
+void ContainsSql(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  // SQLite keeps the folded part from row to row, as long as the part itself is the same. It may
+  // also drop it at once.
+  constexpr int kPart = 1;
+  const auto* folded = static_cast<const std::string*>(sqlite3_get_auxdata(context, kPart));
+  if (folded == nullptr) {
+    const auto drop = [](void* text) { delete static_cast<std::string*>(text); };
+    sqlite3_set_auxdata(context, kPart, new std::string(FoldCase(TextOf(arguments[kPart]))), drop);
+    folded = static_cast<const std::string*>(sqlite3_get_auxdata(context, kPart));
+  }
+  if (folded == nullptr) {
+    sqlite3_result_error_nomem(context);
+    return;
+  }
+  sqlite3_result_int(context, kContains(TextOf(arguments[0]), *folded) ? 1 : 0);
+}
+
+Result<void> AddFunctions(sqlite3* database) {
+  struct Function {
+    const char* name;
+    int arguments;
+    void (*call)(sqlite3_context*, int, sqlite3_value**);
+  };
+  constexpr std::array<Function, 3> kFunctions = {{
+      {"decoded_text", 1, DecodedTextSql},
+      {"contains_text", 2, ContainsSql<ContainsFolded>},
+      {"json_contains_text", 2, ContainsSql<JsonContainsFolded>},
+  }};
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+  for (const Function& function : kFunctions) {
+    const int code = sqlite3_create_function_v2(database, function.name, function.arguments, kFlags,
+                                                nullptr, function.call, nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) return ToError(database, code);
+  }
+  return {};
 }
 
 }  // namespace
@@ -110,6 +170,7 @@ Result<Database> Database::Open(const std::string& file, OpenMode mode) {
                              handle == nullptr ? "no memory" : sqlite3_errmsg(handle))};
   }
   sqlite3_busy_timeout(handle, kBusyMs);
+  CAIRN_RETURN_IF_ERROR(AddFunctions(handle));
   if (mode == OpenMode::kReadOnly) {
     CAIRN_RETURN_IF_ERROR(database.Execute("PRAGMA query_only = ON"));
   }

@@ -55,7 +55,13 @@ class Statement {
 
 enum class OpenMode { kReadOnly, kReadWrite };
 
-// One connection to a database file. Used by one thread at a time.
+// One connection to a database file. Used by one thread at a time. Its SQL has these functions,
+// too:
+//
+//   decoded_text(json)              what a JSON text says (text.h); what has no escapes stays as it
+//                                   is, since its words are the same
+//   contains_text(text, part)       whether it does, without regard to case
+//   json_contains_text(json, part)  the same of JSON as it is given, or of what it says
 class Database {
  public:
   static Result<Database> Open(const std::string& file, OpenMode mode);
