@@ -7,13 +7,18 @@
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include "app/machine.h"
 #include "app/report.h"
@@ -52,6 +57,37 @@ class StopSignals {
 
  private:
   sigset_t signals_{};
+};
+
+// How long a server may take to stop after what it drains has ended or was given up.
+constexpr std::chrono::seconds kGrace{5};
+
+// Ends the process if it has not stopped in time: a script that is inside one call of a library, a
+// pattern that tries all ways for one, cannot be interrupted. Nothing that was acknowledged is
+// lost, as with kill -9.
+class LastResort {
+ public:
+  LastResort(std::chrono::milliseconds limit, const Log& log)
+      : thread_([this, limit, &log] {
+          std::unique_lock lock(mutex_);
+          if (changed_.wait_for(lock, limit, [this] { return stopped_; })) return;
+          log.Error("the server does not stop: it is ended", {{"after_ms", limit.count()}});
+          std::_Exit(kExitFailure);
+        }) {}
+  ~LastResort() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopped_ = false;
+  std::thread thread_;
 };
 
 Log MakeLog(const Config& config) {
@@ -171,8 +207,11 @@ int Serve(const Config& given, const ServeOptions& options, const Terminal& term
   signals.LetThrough();
   log.Info("stopping", {{"signal", std::string_view(sigabbrev_np(signal))},
                         {"drain_timeout_ms", config.drain_timeout.count()}});
-  (*server)->Drain(config.drain_timeout);
-  server->reset();
+  {
+    const LastResort last_resort(config.drain_timeout + kGrace, log);
+    (*server)->Drain(config.drain_timeout);
+    server->reset();
+  }
   log.Info("stopped");
   return kExitOk;
 }

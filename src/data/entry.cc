@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/hash.h"
 
 namespace cairn::data {
 namespace {
@@ -25,6 +27,34 @@ bool HasPassed(std::optional<int64_t> expire_ms, Timestamp now) {
 // Most keys have no such time, and then the clock is not asked.
 bool HasPassed(std::optional<int64_t> expire_ms, const store::Reader& reader) {
   return expire_ms && HasPassed(expire_ms, reader.now());
+}
+
+// How often keys were made in this process, by a part of their hash. A key that is not there has no
+// record whose version could tell that it was made and removed again: this number does. Keys that
+// share one are taken for each other, which makes an EXEC fail that need not have, one in 262,144
+// keys made meanwhile. Counted only from the first time that somebody watches a key that is not
+// there. Servers that share a store do not hear of each other's keys here.
+class MadeKeys {
+ public:
+  uint64_t CountOf(BytesView key) {
+    wanted_.store(true);
+    return counts_[PlaceOf(key)].load();
+  }
+  void NoteMade(BytesView key) {
+    if (wanted_.load(std::memory_order_relaxed)) counts_[PlaceOf(key)].fetch_add(1);
+  }
+
+ private:
+  static constexpr size_t kPlaces = 1U << 18;
+  static size_t PlaceOf(BytesView key) { return Hash64(key) % kPlaces; }
+
+  std::atomic<bool> wanted_ = false;
+  std::vector<std::atomic<uint32_t>> counts_ = std::vector<std::atomic<uint32_t>>(kPlaces);
+};
+
+MadeKeys& AllMadeKeys() {
+  static MadeKeys keys;
+  return keys;
 }
 
 Error Unreadable(BytesView stored_key) {
@@ -87,6 +117,7 @@ void Entry::Put(const NewValue& value) {
   }
   ChangeTimer(value.expire_ms);
   if (!stored_) CountKeys(1);
+  if (!live_) AllMadeKeys().NoteMade(key_);
   if (!live_ && pubsub_ != nullptr) {
     pubsub_->NotifyKeyEvent(*transaction_, db(), doors::kEventNew, "new", user_key());
   }
@@ -200,8 +231,12 @@ Result<void> ReclaimTimers::Fire(store::Transaction& transaction, const store::T
 }
 
 Result<uint64_t> ReadVersion(store::Transaction& transaction, uint8_t db, BytesView key) {
+  // Before the key is looked for: who makes it meanwhile is counted then.
+  const uint64_t made = AllMadeKeys().CountOf(EncodeRecordKey({db, key}));
   CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(transaction, db, key));
-  return entry.version();
+  // Versions of records are far from using the highest bit.
+  constexpr uint64_t kNotThere = 1ULL << 63;
+  return entry.exists() ? entry.version() : kNotThere | made;
 }
 
 }  // namespace cairn::data

@@ -150,6 +150,7 @@ Result<void> Copy(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(const Entry source, Entry::Load(context, context.args[1]));
   CAIRN_ASSIGN_OR_RETURN(Entry target,
                          Entry::Load(context.transaction, options.db, context.args[2]));
+  target.TellOfNew(context.pubsub);
   const bool copies = source.exists() && (options.replace || !target.exists());
   context.reply.Integer(copies ? 1 : 0);
   if (!copies) return {};

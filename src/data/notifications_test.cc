@@ -43,6 +43,7 @@ TEST(NotificationsTest, KeysThatAreMadeAndKeysThatAreMissedTell) {
     HSET h f v
     HSET h g v
     RENAME k renamed
+    COPY renamed copied
     GET old
     GET nosuch
     HGET nosuch f
@@ -51,6 +52,7 @@ TEST(NotificationsTest, KeysThatAreMadeAndKeysThatAreMissedTell) {
   event("new", "k");
   event("new", "h");
   event("new", "renamed");
+  event("new", "copied");
   event("keymiss", "nosuch");
   event("keymiss", "nosuch");
   event("new", "j");

@@ -82,6 +82,14 @@ store::Range RangeFrom(store::Range range, uint8_t db, const std::optional<Bytes
   return range;
 }
 
+// How many keys the database has. One that has none is not looked through: rows that were deleted
+// lately would have to be passed over.
+Result<int64_t> CountOfKeys(CommandContext& context) {
+  const Bytes counter = EncodeKeyCounter(context.db());
+  CAIRN_ASSIGN_OR_RETURN(const auto count, context.transaction.Get({store::Space::kData, counter}));
+  return DecodeCounter(count);
+}
+
 Result<void> Scan(CommandContext& context, ScanCursors& cursors) {
   const std::optional<uint64_t> cursor = ParseCursor(context.args[1]);
   if (!cursor) return context.Fail("ERR invalid cursor");
@@ -106,7 +114,10 @@ Result<void> Scan(CommandContext& context, ScanCursors& cursors) {
     }
     return true;
   };
-  if (!range.empty()) CAIRN_RETURN_IF_ERROR(ScanRecords(context.transaction, range, visit));
+  CAIRN_ASSIGN_OR_RETURN(const int64_t keys, CountOfKeys(context));
+  if (keys > 0 && !range.empty()) {
+    CAIRN_RETURN_IF_ERROR(ScanRecords(context.transaction, range, visit));
+  }
 
   // A body that runs again leaves a cursor behind that nobody knows; it is forgotten in time.
   const uint64_t next_cursor = next_key ? cursors.Save(db, *next_key) : 0;
@@ -120,15 +131,17 @@ Result<void> Scan(CommandContext& context, ScanCursors& cursors) {
 // --- DBSIZE, RANDOMKEY, FLUSHDB, FLUSHALL -------------------------------------------------------
 
 Result<void> DbSize(CommandContext& context) {
-  const Bytes counter = EncodeKeyCounter(context.db());
-  CAIRN_ASSIGN_OR_RETURN(const auto count, context.transaction.Get({store::Space::kData, counter}));
-  context.reply.Integer(DecodeCounter(count));
+  CAIRN_ASSIGN_OR_RETURN(const int64_t count, CountOfKeys(context));
+  context.reply.Integer(count);
   return {};
 }
 
 Result<void> RandomKey(CommandContext& context, Random& random) {
-  CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> key,
-                         PickRandomKey(context.transaction, context.db(), random));
+  CAIRN_ASSIGN_OR_RETURN(const int64_t count, CountOfKeys(context));
+  std::optional<Bytes> key;
+  if (count > 0) {
+    CAIRN_ASSIGN_OR_RETURN(key, PickRandomKey(context.transaction, context.db(), random));
+  }
   if (key) {
     context.reply.Bulk(*key);
   } else {

@@ -54,6 +54,15 @@ TEST_F(ScriptCommandsTest, RunsCommandsOnItsKeys) {
   )~");
 }
 
+TEST_F(ScriptCommandsTest, WhoMayWriteMayNotRunScriptsForThat) {
+  server_.Run({"ACL", "SETUSER", "writer", "on", "nopass", "~*", "+@write", "+@read"});
+  server_.Run({"ACL", "SETUSER", "reader", "on", "nopass", "~*", "+@all", "-@write"});
+  for (const std::string_view command : {"EVAL", "EVALSHA", "EVAL_RO", "FCALL", "FCALL_RO"}) {
+    EXPECT_NE(server_.Run({"ACL", "DRYRUN", "writer", command, "x", "0"}), "OK") << command;
+    EXPECT_EQ(server_.Run({"ACL", "DRYRUN", "reader", command, "x", "0"}), "OK") << command;
+  }
+}
+
 TEST_F(ScriptCommandsTest, UndeclaredKeysWork) {
   server_.Play(R"~(
     EVAL "redis.call('set','a','1') redis.call('set','b','2') return redis.call('mget','a','b')" 0 => ["1", "2"]

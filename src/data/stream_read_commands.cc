@@ -187,8 +187,8 @@ std::vector<std::string> ResolvedRequest(Args args, const std::vector<StreamId>&
 void RefuseToBlockScripts(const CommandContext& context, const ReadOptions& options,
                           ArgParser& parser) {
   if (!options.wait || !context.caller.in_script) return;
-  parser.Fail(fmt::format("ERR {} command is not allowed with BLOCK option from scripts",
-                          context.command.name));
+  parser.Fail(
+      fmt::format("ERR {} command is not allowed with BLOCK option from scripts", context.args[0]));
 }
 
 Result<void> XRead(CommandContext& context) {

@@ -134,6 +134,17 @@ TEST_F(TransactionsTest, CommandsThatSeeEverythingWorkInside) {
 
 // --- WATCH --------------------------------------------------------------------------------------
 
+TEST_F(TransactionsTest, AKeyThatWasMadeAndRemovedAgainHasChanged) {
+  for (const std::string made : {"SET k 1", "LPUSH k 1", "COPY other k", "RENAME other k"}) {
+    DataServer::Play(a_, "SET other 1\nDEL k\nWATCH k");
+    DataServer::Play(b_, made + "\nDEL k");
+    DataServer::Play(a_, "MULTI\nPING\nEXEC => (nil)");
+  }
+  DataServer::Play(a_, "DEL k\nWATCH k");
+  DataServer::Play(b_, "SET other 2\nGET k");
+  DataServer::Play(a_, "MULTI\nPING\nEXEC => [PONG]");
+}
+
 TEST_F(TransactionsTest, AChangedKeyMakesExecDoNothing) {
   a_.Run({"SET", "k", "1"});
   DataServer::Play(a_, R"(

@@ -161,8 +161,10 @@ std::vector<std::string_view> CategoryNames(const Command& command) {
     if (has) names.push_back(name);
   };
   add((categories & kCategoryKeyspace) != 0, "@keyspace");
-  add(command.Has(kReadOnly), "@read");
-  add(command.Has(kWrite), "@write");
+  // What a script does is checked as it does it.
+  const bool script = (categories & kCategoryScripting) != 0;
+  add(command.Has(kReadOnly) && !script, "@read");
+  add(command.Has(kWrite) && !script, "@write");
   add((categories & kCategorySet) != 0, "@set");
   add((categories & kCategorySortedSet) != 0, "@sortedset");
   add((categories & kCategoryList) != 0, "@list");

@@ -35,6 +35,12 @@ std::string UnknownCommand(Args args) {
                      Quotable(args[0].substr(0, kMaxQuotedBytes)), quoted);
 }
 
+// The first words of the lines of an HTTP request. A web page can make a browser send one here,
+// with commands for its body: they must not be reached.
+bool IsHttp(std::string_view command) {
+  return EqualsIgnoreCase(command, "post") || EqualsIgnoreCase(command, "host:");
+}
+
 std::string UnknownSubcommand(const Command& container, std::string_view name) {
   std::string upper(container.name);
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -122,7 +128,11 @@ void Dispatcher::ExecuteKnowing(net::RespConnection& connection, Args args,
 const Command* Dispatcher::Admit(Session& session, Args args) {
   const CommandTable::Lookup found = instance_.commands().Find(args);
   const Command* command = found.command;
-  if (command == nullptr) {
+  if (command == nullptr && IsHttp(args[0])) [[unlikely]] {
+    instance_.log().Warn("a connection that speaks HTTP is closed: a web page may have sent it",
+                         {{"client", session.connection().peer()}});
+    session.connection().CloseNow();
+  } else if (command == nullptr) {
     Reject(session, nullptr, UnknownCommand(args));
   } else if (found.unknown_subcommand) {
     Reject(session, nullptr, UnknownSubcommand(*command, args[1]));

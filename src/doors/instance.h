@@ -144,8 +144,8 @@ class Instance {
   void AddFigure(Figure figure) { figures_.push_back(std::move(figure)); }
   const std::vector<Figure>& figures() const { return figures_; }
 
-  // The version of a key as WATCH compares it: 0 if there is no such key. Set by the layer that
-  // owns the keys.
+  // The version of a key as WATCH compares it; one that is not there has one too. Set by the layer
+  // that owns the keys.
   using VersionReader =
       std::function<Result<uint64_t>(store::Transaction&, uint8_t db, BytesView key)>;
   const VersionReader& version_reader() const { return version_reader_; }

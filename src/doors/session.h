@@ -39,7 +39,7 @@ struct WatchedKey {
 
   friend auto operator<=>(const WatchedKey&, const WatchedKey&) = default;
 };
-// Keys under WATCH with the version each had then; 0: there was no such key.
+// Keys under WATCH with the version each had then, also those that were not there.
 using WatchedKeys = std::map<WatchedKey, uint64_t>;
 
 // MULTI … EXEC of one connection, and what it watches.

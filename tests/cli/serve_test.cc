@@ -143,6 +143,17 @@ TEST_F(ServeTest, CorsOriginsNameThePagesThatMayUseIt) {
   EXPECT_EQ(AskedByAPage(server, "http://localhost:5173", "/metrics"), Told(403, ""));
 }
 
+TEST_F(ServeTest, AWebPageCannotSendCommandsToTheRedisPort) {
+  Server server = Serve({});
+  for (const std::string_view first : {"POST / HTTP/1.1\r\n", "GET x\r\nHost: here\r\n"}) {
+    auto client = server.Connect();
+    ASSERT_TRUE(client.ok());
+    ASSERT_TRUE(client->SendRaw(std::string(first) + "\r\nSET evil 1\r\n").ok());
+    EXPECT_TRUE(client->ReceiveUntilClosed().ok());
+  }
+  EXPECT_EQ(server.Command({"SET", "evil", "2", "NX"}), "OK");
+}
+
 TEST_F(ServeTest, SettingsOfTheEnvironmentHold) {
   Server server = Serve({}, {{"CAIRN_PASSWORD", "sesame"}});
   EXPECT_THAT(server.Command({"GET", "k"}), HasSubstr("NOAUTH"));
@@ -241,6 +252,18 @@ TEST_F(ServeTest, GracefulStopKeepsWhatEveryModeAcknowledged) {
     Server again = Serve();
     EXPECT_EQ(again.Command({"GET", mode}), "\"kept\"");
   }
+}
+
+TEST_F(ServeTest, AScriptThatCannotBeInterruptedDoesNotKeepItFromStopping) {
+  Server server = Serve({"--drain-timeout", "100ms"});
+  auto client = server.Connect();
+  ASSERT_TRUE(client.ok());
+  // All ways to match thirty optional letters, inside one call.
+  const std::string script =
+      "return string.rep('a', 34):find(string.rep('a?', 34) .. string.rep('a', 34))";
+  ASSERT_TRUE(client->Send({"EVAL", script, "0"}).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(server.Stop().code, 1);
 }
 
 TEST_F(ServeTest, SecondServerOnTheSameDirectoryIsRefused) {

@@ -104,10 +104,11 @@ DataDirectory::~DataDirectory() {
 Result<void> DataDirectory::Lock() {
   const auto status = file_system_->LockFile(path_ + "/lock", {}, &lock_, nullptr);
   if (status.ok()) return {};
-  const bool not_ours = status.ToString().find("ermission denied") != std::string::npos;
-  return Refused(path_, not_ours
-                            ? status.ToString()
-                            : "another process serves it (its lock is held): " + status.ToString());
+  // RocksDB tells who holds a lock of this process, and what fcntl answers for one of another.
+  const std::string why = status.ToString();
+  const bool held = why.find("lock hold by current process") != std::string::npos ||
+                    why.find("Resource temporarily unavailable") != std::string::npos;
+  return Refused(path_, held ? "another process serves it (its lock is held): " + why : why);
 }
 
 Result<void> DataDirectory::CheckOrWriteFormat(const std::string& version) {
