@@ -27,6 +27,7 @@
 #include "doors/connection_commands.h"
 #include "doors/dispatcher.h"
 #include "doors/instance.h"
+#include "doors/reference_page.h"
 #include "doors/route_store.h"
 #include "doors/route_table.h"
 #include "jobs/commands.h"
@@ -193,6 +194,7 @@ class Server::Impl {
   }
 
   net::HttpHandlerFactory WithRoutes() {
+    doors::AddReferenceRoutes(instance_.commands(), routes_);
     admin::AddRoutes({.store = *store_,
                       .health = health_,
                       .clock = clock_,

@@ -142,7 +142,7 @@ RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)) {
   Add({.method = "GET",
        .path = "/openapi.json",
        .queues = QueueRule::kNone,
-       .summary = "This document.",
+       .summary = "This document: every route, for programs.",
        .responses = {{200, "The OpenAPI document of the server.",
                       R"({"type":"object","additionalProperties":true})"}},
        .handler = [this](const RouteCall&) -> awaitable<Result<net::HttpReply>> {

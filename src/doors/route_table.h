@@ -78,6 +78,7 @@ class RouteTable {
   // The OpenAPI 3.0 document of all rows.
   std::string OpenApi() const;
 
+  const ApiInfo& info() const { return info_; }
   size_t size() const { return rows_.size(); }
   const Route& row(size_t index) const { return rows_[index].route; }
   // The schema of a row's response with that status; null if it has none.

@@ -167,11 +167,34 @@ TEST_F(ServeTest, HttpNeedsThePasswordExceptForHealth) {
   EXPECT_EQ(http.Get("/healthz")->status, 200);
   EXPECT_EQ(http.Get("/readyz")->status, 200);
   EXPECT_EQ(http.Get("/metrics")->status, 401);
-  EXPECT_EQ(http.Get("/openapi.json")->status, 401);
+  for (const char* target : {"/openapi.json", "/docs", "/"}) {
+    EXPECT_EQ(http.Get(target)->status, 401) << target;
+    EXPECT_LT(http.Get(target, {{"X-API-Key", "sesame"}})->status, 400) << target;
+  }
   EXPECT_EQ(http.Get("/no/such/route")->status, 401);
   EXPECT_EQ(http.Get("/metrics", {{"Authorization", "Bearer sesame"}})->status, 200);
   EXPECT_EQ(http.Get("/metrics", {{"X-API-Key", "sesame"}})->status, 200);
   EXPECT_EQ(http.Get("/metrics", {{"X-API-Key", "sesam"}})->status, 401);
+}
+
+TEST_F(ServeTest, TheFrontDoorLeadsToTheReferenceOfRoutesAndCommands) {
+  Server server = Serve();
+  net::HttpClient http = server.Http();
+  const Result<net::HttpResponse> front = http.Get("/");
+  ASSERT_TRUE(front.ok()) << front.error().message;
+  EXPECT_EQ(front->status, 302);
+  EXPECT_EQ(front->headers.Get("Location"), "/docs");
+
+  const Result<net::HttpResponse> page = http.Get("/docs");
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  EXPECT_EQ(page->status, 200);
+  EXPECT_EQ(page->headers.Get("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_THAT(page->body,
+              AllOf(HasSubstr("id=\"POST/api/v1/enqueue\""), HasSubstr("id=\"GET/v1/events/:id\""),
+                    HasSubstr("id=\"command/zadd\""), HasSubstr("id=\"command/job.enqueue\"")));
+  const std::string etag(page->headers.Get("ETag").value_or(""));
+  EXPECT_EQ(http.Get("/docs", {{"If-None-Match", etag}})->status, 304);
+  EXPECT_EQ(http.Request("HEAD", "/docs", "", {})->headers.Get("ETag"), etag);
 }
 
 TEST_F(ServeTest, APasswordSetWhileServingHoldsForBothDoors) {

@@ -131,7 +131,7 @@ std::vector<ClientKind> OperatorClients(const std::string& backups) {
                  "COMMAND DOCS get", "LASTSAVE", "TIME"}),
       Listeners("monitors", 1, Door::kResp, "MONITOR\r\n", kMoment),
       Requests("metrics", 1,
-               {"GET /metrics", "GET /readyz", "GET /healthz", "GET /openapi.json",
+               {"GET /metrics", "GET /readyz", "GET /healthz", "GET /openapi.json", "GET /docs",
                 "POST /v1/admin/backup {\"directory\":\"" + backups + "/{r}{r}{r}{r}\"}"}),
   };
 }
