@@ -292,6 +292,7 @@ TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
       {"POST /api/v1/queues/{queue}/throttle",
        {"/api/v1/queues/yours/throttle", R"({"rate":1,"window_ms":1000})"}},
       {"DELETE /api/v1/queues/{queue}/throttle", {"/api/v1/queues/yours/throttle", ""}},
+      {"GET /api/v1/queues/{queue}/config", {"/api/v1/queues/yours/config", ""}},
       {"PATCH /api/v1/queues/{queue}/config", {"/api/v1/queues/yours/config", "{}"}},
       {"GET /api/v1/cluster/events", {"/api/v1/cluster/events", "", kHidden}},
       // A stream: see AnEventStreamShowsTheQueuesOfTheKey.

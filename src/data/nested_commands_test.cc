@@ -133,7 +133,7 @@ TEST_F(NestedCommandsTest, CommandsOfScriptsAreCountedAndMonitored) {
 TEST_F(NestedCommandsTest, ScriptsCannotWait) {
   EXPECT_THAT(
       Eval("return redis.pcall('XREAD','BLOCK',0,'STREAMS','s','$')"),
-      StartsWith("(error) ERR xread command is not allowed with BLOCK option from scripts"));
+      StartsWith("(error) ERR XREAD command is not allowed with BLOCK option from scripts"));
 }
 
 TEST_F(NestedCommandsTest, ManyArgumentsLeaveRoomForTheReply) {

@@ -48,6 +48,8 @@ TEST(NotificationsTest, KeysThatAreMadeAndKeysThatAreMissedTell) {
     GET nosuch
     HGET nosuch f
     JSON.SET j $ {}
+    GETDEL nosuch
+    GETSET got 1
   )");
   event("new", "k");
   event("new", "h");
@@ -56,6 +58,9 @@ TEST(NotificationsTest, KeysThatAreMadeAndKeysThatAreMissedTell) {
   event("keymiss", "nosuch");
   event("keymiss", "nosuch");
   event("new", "j");
+  event("keymiss", "nosuch");
+  event("keymiss", "got");
+  event("new", "got");
   EXPECT_EQ(listener.Run({"PING"}), "[\"pong\", \"\"]");
 }
 

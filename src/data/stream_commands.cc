@@ -144,9 +144,9 @@ Result<void> XAdd(CommandContext& context, uint32_t node_entries) {
         "ERR The ID specified in XADD is equal or smaller than the target stream top item");
   }
   stream.Add(*id, addition.fields, node_entries);
-  context.Notify(doors::kEventStream, "xadd", key);
   CAIRN_ASSIGN_OR_RETURN(const uint64_t trimmed, stream.Trim(addition.options.trim));
   stream.Save();
+  context.Notify(doors::kEventStream, "xadd", key);
   if (trimmed != 0) context.Notify(doors::kEventStream, "xtrim", key);
   context.reply.Bulk(FormatStreamId(*id));
   return {};

@@ -29,6 +29,10 @@ using doors::ParseInteger;
 
 Result<void> ReplyString(CommandContext& context, const Entry& entry) {
   if (!entry.exists()) {
+    // Commands that only read have told of it when they looked.
+    if (context.command.Has(doors::kWrite)) {
+      context.Notify(doors::kEventKeyMiss, "keymiss", entry.user_key());
+    }
     context.reply.Null();
   } else if (IsShortString(entry)) {
     context.reply.Bulk(entry.payload());

@@ -161,8 +161,8 @@ std::vector<std::string_view> CategoryNames(const Command& command) {
     if (has) names.push_back(name);
   };
   add((categories & kCategoryKeyspace) != 0, "@keyspace");
-  // What a script does is checked as it does it.
-  const bool script = (categories & kCategoryScripting) != 0;
+  // What a script does is checked as it does it: neither is of those that run one.
+  const bool script = (categories & kCategoryScripting) != 0 && command.Has(kMovableKeys);
   add(command.Has(kReadOnly) && !script, "@read");
   add(command.Has(kWrite) && !script, "@write");
   add((categories & kCategorySet) != 0, "@set");

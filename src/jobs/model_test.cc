@@ -216,7 +216,7 @@ class Model {
     jobs_[id].state = state;
     jobs_[id].waits_for.clear();
     for (auto& [other, job] : jobs_) {
-      if (job.state != "pending" && job.state != "scheduled") continue;
+      if (Ended(job.state)) continue;
       if (std::erase(job.waits_for, id) == 0 || state == "completed") continue;
       End(other, "dead");
     }
@@ -269,10 +269,7 @@ class Model {
         if (expect("JOB.CANCEL", !Ended(state))) End(id, "cancelled");
         return;
       case 1:
-        if (expect("JOB.HOLD", !Ended(state) && state != "held")) {
-          jobs_[id].state = "held";
-          jobs_[id].waits_for.clear();
-        }
+        if (expect("JOB.HOLD", !Ended(state) && state != "held")) jobs_[id].state = "held";
         return;
       case 2:
         if (expect("JOB.APPROVE", state == "held")) jobs_[id].state = "pending";
@@ -316,7 +313,6 @@ class Model {
       return;
     }
     job.state = "pending";
-    job.waits_for.clear();
     job.retries = 1;
     job.reclaims = 0;
     if (ended) job.expire_ms = 0;
