@@ -44,7 +44,9 @@ awaitable<Result<HttpReply>> GetQueues(SharedParts parts, const RouteCall& /*cal
   co_return HttpReply(Json(200, std::move(text)));
 }
 
-awaitable<Result<HttpReply>> GetOneQueue(SharedParts parts, const RouteCall& call) {
+// What `append` shows of the queue that the path names.
+awaitable<Result<HttpReply>> ShowQueue(SharedParts parts, const RouteCall& call,
+                                       void (*append)(const QueueInfo&, std::string&)) {
   const std::string& queue = call.PathValue("queue");
   Held held;
   held.AddQueue(queue);
@@ -53,7 +55,7 @@ awaitable<Result<HttpReply>> GetOneQueue(SharedParts parts, const RouteCall& cal
     CAIRN_RETURN_IF_ERROR(CheckQueue(parts->queues(), queue));
     CAIRN_ASSIGN_OR_RETURN(const QueueInfo info, GetQueue(transaction, queue));
     text.clear();
-    AppendQueue(info, text);
+    append(info, text);
     return {};
   };
   const Result<void> done = co_await Look(*parts, held, body);
@@ -61,20 +63,14 @@ awaitable<Result<HttpReply>> GetOneQueue(SharedParts parts, const RouteCall& cal
   co_return HttpReply(Json(200, std::move(text)));
 }
 
+awaitable<Result<HttpReply>> GetOneQueue(SharedParts parts, const RouteCall& call) {
+  return ShowQueue(std::move(parts), call, AppendQueue);
+}
+
 awaitable<Result<HttpReply>> GetConfig(SharedParts parts, const RouteCall& call) {
-  const std::string& queue = call.PathValue("queue");
-  Held held;
-  held.AddQueue(queue);
-  std::string text;
-  const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_RETURN_IF_ERROR(CheckQueue(parts->queues(), queue));
-    CAIRN_ASSIGN_OR_RETURN(const QueueInfo info, GetQueue(transaction, queue));
-    text = QueueConfigJson(info.config);
-    return {};
-  };
-  const Result<void> done = co_await Look(*parts, held, body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(200, std::move(text)));
+  return ShowQueue(std::move(parts), call, [](const QueueInfo& info, std::string& text) {
+    text += QueueConfigJson(info.config);
+  });
 }
 
 awaitable<Result<HttpReply>> GetWorkers(SharedParts parts, const RouteCall& /*call*/) {
