@@ -2,9 +2,9 @@
 // and prints one line of JSON. Payloads and results are {}, as in Cairn's runs; each peer is set up for
 // throughput as its documentation advises.
 //
-//   node peers.mjs bullmq redis://… --jobs 20000        enqueue, then fetch and acknowledge, then both
-//   node peers.mjs pgboss postgres://… --jobs 20000
-//   node peers.mjs graphile postgres://… --jobs 20000
+//   node peers.mjs bullmq redis://… --jobs 100000        enqueue, then fetch and acknowledge, then both
+//   node peers.mjs pgboss postgres://… --jobs 100000
+//   node peers.mjs graphile postgres://… --jobs 100000
 
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -15,7 +15,7 @@ const require = createRequire(path.join(process.env.BENCH_NPM, "package.json"));
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    jobs: { type: "string", default: "20000" },
+    jobs: { type: "string", default: "100000" },
     concurrency: { type: "string", default: "10" },
     batch: { type: "string", default: "64" },
   },

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Jobs through Cairn, BullMQ, pg-boss and graphile-worker, the same work on this machine in one run.
 
-Three kinds of work, with payload and result {} and batches of 64:
+Three kinds of work, each with as many jobs for all, payload and result {} and batches of 64:
   enqueue    a job id is returned; producers send batches one after the other
   lifecycle  a job is fetched and acknowledged, from a full queue
   combined   a job is enqueued, fetched and acknowledged, all at once
@@ -156,7 +156,7 @@ def peers(arguments, directory):
             ("graphile-worker", REMOVED, lambda *a: run_on_postgres("graphile", *a))]
     for durability in PAIRS:
         print(f"\n{durability}: jobs per second, batches of {BATCH}, {CONCURRENCY} connections or workers; "
-              f"Cairn {arguments.jobs:,} jobs, peers {arguments.peer_jobs:,}", flush=True)
+              f"{arguments.jobs:,} jobs each", flush=True)
         print(f"{'':18} {'enqueue':>10} {'ratio':>7} {'lifecycle':>10} {'ratio':>7} {'combined':>10} {'ratio':>7} "
               f"{'idle wake p50':>14} {'p99 ms':>8}", flush=True)
         cairn = {}
@@ -166,7 +166,7 @@ def peers(arguments, directory):
             print_row(f"Cairn, {completed}", cairn[completed])
         for name, completed, run in runs:
             print_row(name, run(os.path.join(directory, f"{name.split()[0]}-{durability}"), durability,
-                                arguments.peer_jobs), cairn[completed])
+                                arguments.jobs), cairn[completed])
         for work in ("enqueue", "lifecycle"):
             rate, wanted = cairn[KEPT][work]["per_second"], WANTED[(durability, work)]
             times = " and ".join(f"{cairn[completed][work]['processor_us']:.1f}" for completed in (KEPT, REMOVED))
@@ -303,8 +303,7 @@ def wait_for_view(cairn):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=200_000, help="of each of Cairn's runs")
-    parser.add_argument("--peer-jobs", type=int, default=20_000, help="of each of the peers' runs")
+    parser.add_argument("--jobs", type=int, default=100_000, help="of each run, Cairn's and the peers'")
     parser.add_argument("--http-jobs", type=int, default=40_000)
     parser.add_argument("--wakes", type=int, default=1_000)
     parser.add_argument("--most-pending", type=int, default=5_000_000)

@@ -9,6 +9,7 @@
 
 #include "jobs/event.h"
 #include "jobs/job_json.h"
+#include "jobs/lease_rows.h"
 #include "jobs/ledger.h"
 #include "jobs/registry.h"
 #include "jobs/workers.h"
@@ -49,7 +50,8 @@ uint64_t StartOfSpan(Timestamp look) {
   return static_cast<uint64_t>(look.millis() - kSpanMs) * kNsPerMs;
 }
 
-// A timer of now that names rows: everything:1, then size:2 key for each.
+// A timer of now that names rows: everything:1, then size:2 key for each. Keys of documents (j|)
+// stand for jobs that a row is about without naming them.
 struct Rows {
   bool everything = false;
   std::vector<Bytes> keys;
@@ -173,7 +175,7 @@ bool Applies(const DueEntry& entry, const Job& job) {
   }
 }
 
-bool IsAboutAJob(DueKind kind) {
+bool IsAboutJobs(DueKind kind) {
   return kind == DueKind::kLease || kind == DueKind::kPromote || kind == DueKind::kExpire;
 }
 
@@ -239,7 +241,7 @@ class DueTimers::Find final : public store::TimerHandler {
     std::map<std::string, Rows, std::less<>> by_queue;
     std::optional<Bytes> next;
     size_t found = 0;
-    CAIRN_RETURN_IF_ERROR(transaction.Scan(range, {}, [&](BytesView key, BytesView) {
+    CAIRN_RETURN_IF_ERROR(transaction.Scan(range, {}, [&](BytesView key, BytesView value) {
       if (found == kFound) {
         next = key;
         return false;
@@ -249,7 +251,10 @@ class DueTimers::Find final : public store::TimerHandler {
       if (!entry) return true;
       Rows& rows = by_queue[std::string(entry->queue)];
       rows.keys.emplace_back(key);
-      if (rows.keys.size() == kActed) ActLater(transaction, std::exchange(rows, Rows()));
+      if (entry->kind == static_cast<uint8_t>(DueKind::kLease)) {
+        for (const std::string& job : DecodeLeaseRow(value)) rows.keys.push_back(JobKey(job));
+      }
+      if (rows.keys.size() >= kActed) ActLater(transaction, std::exchange(rows, Rows()));
       return true;
     }));
     for (const auto& [queue, rows] : by_queue) {
@@ -274,10 +279,10 @@ class DueTimers::Act final : public store::TimerHandler {
     Context context{transaction, held};
     Rows further{.everything = true};
     for (const Bytes& key : rows.keys) {
-      CAIRN_ASSIGN_OR_RETURN(const auto value, transaction.Get(InJobs(key)));
-      if (!value) continue;  // taken back meanwhile
       const auto entry = DecodeDueKey(key);
       if (!entry) continue;
+      CAIRN_ASSIGN_OR_RETURN(const auto value, transaction.Get(InJobs(key)));
+      if (!value) continue;  // taken back meanwhile
       const Result<bool> done = FireRow(context, *entry, *value);
       if (held.wants_everything) NoteWide(timer.owner);
       if (!done.ok()) return done.error();
@@ -308,6 +313,7 @@ class DueTimers::Act final : public store::TimerHandler {
     Held held;
     store::Scopes unused;
     for (const Bytes& key : rows.keys) {
+      if (const auto job = DecodeNameKey(family::kJob, key)) held.AddJob(*job);
       const auto entry = DecodeDueKey(key);
       if (!entry) continue;
       if (DueHandler* const handler = HandlerOf(entry->kind)) {
@@ -333,25 +339,35 @@ class DueTimers::Act final : public store::TimerHandler {
     }
     const auto kind = static_cast<DueKind>(entry.kind);
     if (kind == DueKind::kSchedule) return true;  // stays until there is somebody for it
-    if (IsAboutAJob(kind)) {
-      CAIRN_ASSIGN_OR_RETURN(auto job, LoadJob(context.transaction, entry.job));
-      if (job && !context.held.everything()) {
-        CAIRN_ASSIGN_OR_RETURN(const bool further, MayReachFurther(context, *job));
-        if (further) return false;
-      }
-      if (!job || !Applies(entry, *job)) {
-        remove();
-        return true;
-      }
-      CAIRN_RETURN_IF_ERROR(ActOnJob(context, kind, *job));
-      return true;
+    if (IsAboutJobs(kind)) {
+      CAIRN_ASSIGN_OR_RETURN(const bool done, ActOnJobs(context, entry, value));
+      if (done) remove();
+      return done;
     }
     remove();
     CAIRN_RETURN_IF_ERROR(ActOnQueue(context, entry));
     return true;
   }
 
-  // Leave removes the row.
+  // The one that the row names, or those that share it.
+  static Result<bool> ActOnJobs(Context& context, const DueEntry& entry, BytesView value) {
+    const auto kind = static_cast<DueKind>(entry.kind);
+    std::vector<std::string> jobs;
+    if (kind == DueKind::kLease) jobs = DecodeLeaseRow(value);
+    if (jobs.empty()) jobs.emplace_back(entry.job);
+    for (const std::string& id : jobs) {
+      CAIRN_ASSIGN_OR_RETURN(const auto job, LoadJob(context.transaction, id));
+      if (!job || context.held.everything()) continue;
+      CAIRN_ASSIGN_OR_RETURN(const bool further, MayReachFurther(context, *job));
+      if (further) return false;
+    }
+    for (const std::string& id : jobs) {
+      CAIRN_ASSIGN_OR_RETURN(auto job, LoadJob(context.transaction, id));
+      if (job && Applies(entry, *job)) CAIRN_RETURN_IF_ERROR(ActOnJob(context, kind, *job));
+    }
+    return true;
+  }
+
   static Result<void> ActOnJob(Context& context, DueKind kind, Job& job) {
     Ledger ledger(context);
     if (kind == DueKind::kLease) CAIRN_RETURN_IF_ERROR(EndLease(ledger, job));
@@ -428,32 +444,20 @@ class DueTimers::Tidy final : public store::TimerHandler {
     range.begin = EventKey(removed + 1);
     std::vector<Bytes> old;
     uint64_t last = removed;
-    CAIRN_RETURN_IF_ERROR(
-        transaction.Scan(range, {.limit = kTidied}, [&](BytesView key, BytesView value) {
-          const uint64_t number = DecodeEventNumber(key).value_or(0);
-          if (number >= first_kept && AtNs(value) >= oldest_ns) return false;
-          old.emplace_back(key);
-          last = number;
-          return true;
-        }));
+    CAIRN_RETURN_IF_ERROR(transaction.Scan(range, {.limit = kTidied}, [&](BytesView key, BytesView value) {
+      const uint64_t number = DecodeEventNumber(key).value_or(0);
+      if (number >= first_kept && EventRowTime(value) >= oldest_ns) return false;
+      old.emplace_back(key);
+      last = number;
+      return last - removed < kTidied;
+    }));
     for (const Bytes& key : old) transaction.Delete(InJobs(key));
     if (last != removed) {
       Bytes value;
       AppendBig64(value, last);
       transaction.Put(InJobs(EventCursorKey()), value);
     }
-    return old.size() == kTidied;
-  }
-
-  // The time of an event, which its row begins with.
-  static uint64_t AtNs(BytesView row) {
-    constexpr std::string_view kBefore = R"({"at_ns":)";
-    uint64_t ns = 0;
-    for (const char c : row.substr(std::min(kBefore.size(), row.size()))) {
-      if (c < '0' || c > '9') break;
-      ns = ns * 10 + static_cast<uint64_t>(c - '0');
-    }
-    return ns;
+    return last - removed >= kTidied;
   }
 
   static Result<void> FindOverdue(store::Transaction& transaction) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "jobs/job_json.h"
 #include "jobs/json_members.h"
@@ -21,12 +22,16 @@ constexpr std::array<std::string_view, 29> kNames = {
     "queue.deleted", "queue.config", "batch.sealed",  "batch.completed"};
 static_assert(kNames.size() == static_cast<size_t>(EventType::kBatchCompleted) + 1);
 
-// What stands before the members of a row, in this order.
-constexpr std::string_view kAt = R"({"at_ns":)";
-constexpr std::string_view kType = R"(,"type":)";
-constexpr std::string_view kJob = R"(,"job_id":)";
-constexpr std::string_view kQueue = R"(,"queue":)";
-constexpr std::string_view kData = R"(,"data":)";
+// What stands before the members of an event, in this order.
+constexpr std::string_view kAt = R"("at_ns":)";
+constexpr std::string_view kType = R"("type":)";
+constexpr std::string_view kJob = R"("job_id":)";
+constexpr std::string_view kQueue = R"("queue":)";
+constexpr std::string_view kData = R"("data":)";
+
+// A row that has got so large, or has so many events, is followed by another.
+constexpr size_t kFullRowBytes = 32 * 1024;
+constexpr uint32_t kMostInRow = 256;
 
 // The data of a completion that left no job behind.
 constexpr std::string_view kRemoved = R"({"removed":true)";
@@ -34,58 +39,82 @@ constexpr std::string_view kResult = R"(,"result":)";
 // How far back a removal is looked for: whoever looks was woken by it.
 constexpr size_t kMostLookedBack = 20'000;
 
-// Takes a row apart as AppendEvent puts it together. The data is not looked into: it may be as deep
-// as whoever gave it liked, and has to come back byte for byte.
+// Takes a row apart as EventRows puts it together. The data is not looked into but for its end: it
+// may be as deep as whoever gave it liked, and has to come back byte for byte.
 class RowReader {
  public:
   explicit RowReader(BytesView row) : rest_(row) {}
 
-  uint64_t Number(std::string_view before) {
+  bool Take(std::string_view text) {
+    if (!ok_ || !rest_.starts_with(text)) return false;
+    rest_.remove_prefix(text.size());
+    return true;
+  }
+  void Expect(std::string_view text) { ok_ = Take(text); }
+
+  // The next member of the event, if it is the one called so.
+  bool Member(std::string_view name) {
+    const bool first = rest_.starts_with('{');
+    if (!ok_ || !(first || rest_.starts_with(',')) || !rest_.substr(1).starts_with(name)) {
+      return false;
+    }
+    rest_.remove_prefix(1 + name.size());
+    return true;
+  }
+  uint64_t Number() {
     uint64_t number = 0;
-    if (!Take(before)) return 0;
     const auto [end, failure] = std::from_chars(rest_.begin(), rest_.end(), number);
     ok_ = ok_ && failure == std::errc();
     rest_.remove_prefix(static_cast<size_t>(end - rest_.begin()));
     return number;
   }
-  std::string Text(std::string_view before) {
-    ok_ = ok_ && rest_.starts_with(before);
-    return TextIf(before);
-  }
-  std::string TextIf(std::string_view before) {
-    if (!ok_ || !rest_.starts_with(before)) return "";
-    rest_.remove_prefix(before.size());
-    size_t end = 1;
-    bool escaped = false;
-    for (; end < rest_.size() && rest_[end] != '"'; ++end) {
-      if (rest_[end] != '\\') continue;
-      escaped = true;
-      ++end;
-    }
-    ok_ = rest_.starts_with('"') && end < rest_.size();
+  std::string Text() {
+    const size_t end = EndOfString(0);
+    ok_ = ok_ && rest_.starts_with('"') && end != std::string_view::npos;
     if (!ok_) return "";
-    const std::string_view text = rest_.substr(0, end + 1);
-    rest_.remove_prefix(text.size());
-    if (!escaped) return std::string(text.substr(1, text.size() - 2));
+    const std::string_view text = rest_.substr(0, end);
+    rest_.remove_prefix(end);
+    if (text.find('\\') == std::string_view::npos) {
+      return std::string(text.substr(1, text.size() - 2));
+    }
     std::optional<std::string> decoded = StringOf(text);
     ok_ = decoded.has_value();
     return decoded.value_or("");
   }
-  // All that is left but the end of the row.
-  std::string RestIf(std::string_view before) {
-    if (!ok_ || !rest_.starts_with(before) || rest_.size() < before.size() + 2) return "";
-    rest_.remove_prefix(before.size());
-    std::string data(rest_.substr(0, rest_.size() - 1));
-    rest_.remove_prefix(data.size());
-    return data;
+  // A value of any kind, up to the bracket that closes the event.
+  std::string Value() {
+    const size_t end = EndOfValue();
+    ok_ = ok_ && end != 0 && end != std::string_view::npos;
+    if (!ok_) return "";
+    std::string value(rest_.substr(0, end));
+    rest_.remove_prefix(end);
+    return value;
   }
-  bool AtEnd() const { return ok_ && rest_ == "}"; }
+  bool AtEnd() const { return ok_ && rest_.empty(); }
+  bool ok() const { return ok_; }
 
  private:
-  bool Take(std::string_view text) {
-    ok_ = ok_ && rest_.starts_with(text);
-    if (ok_) rest_.remove_prefix(text.size());
-    return ok_;
+  // Behind the closing quote of the string that begins at `at`; npos if there is none.
+  size_t EndOfString(size_t at) const {
+    for (++at; at < rest_.size() && rest_[at] != '"'; ++at) {
+      if (rest_[at] == '\\') ++at;
+    }
+    return at < rest_.size() ? at + 1 : std::string_view::npos;
+  }
+  size_t EndOfValue() const {
+    size_t depth = 0;
+    for (size_t at = 0; at < rest_.size();) {
+      const char c = rest_[at];
+      if (c == '"') {
+        at = EndOfString(at);
+        continue;  // npos ends the loop too
+      }
+      if (depth == 0 && c == '}') return at;
+      if (c == '[' || c == '{') ++depth;
+      if (c == ']' || c == '}') --depth;
+      ++at;
+    }
+    return std::string_view::npos;
   }
 
   BytesView rest_;
@@ -108,36 +137,104 @@ std::optional<EventType> ParseEventType(std::string_view name) {
   return static_cast<EventType>(found - kNames.begin());
 }
 
+void EventRows::Add(const NewEvent& event) {
+  const bool first = count_ == 0;
+  row_.append(first ? "[{" : ",{");
+  const size_t begin = row_.size();
+  const auto comma = [&] {
+    if (row_.size() != begin) row_.push_back(',');
+  };
+  if (first) {
+    std::array<char, 24> digits;
+    const auto at_ns = static_cast<uint64_t>(transaction_.now().us) * 1000;
+    row_.append(kAt).append(digits.data(),
+                            std::to_chars(digits.begin(), digits.end(), at_ns).ptr);
+  }
+  if (first || event.type != type_ || event.job.empty()) {  // so that none is without members
+    comma();
+    AppendMember(kType, EventTypeName(event.type), row_);
+    type_ = event.type;
+  }
+  if (!event.job.empty()) {
+    comma();
+    AppendMember(kJob, event.job, row_);
+  }
+  if (first ? !event.queue.empty() : event.queue != queue_) {
+    comma();
+    AppendMember(kQueue, event.queue, row_);
+  }
+  if (first || event.queue != queue_) queue_ = event.queue;
+  if (!event.data.empty()) {
+    comma();
+    row_.append(kData).append(event.data);
+  }
+  row_.push_back('}');
+  if (++count_ == kMostInRow || row_.size() >= kFullRowBytes) WriteRow();
+}
+
+void EventRows::WriteRow() {
+  if (count_ > 1) row_.push_back(']');
+  // One event stands there without brackets.
+  const BytesView row = count_ > 1 ? BytesView(row_) : BytesView(row_).substr(1);
+  transaction_.AppendEvents(InJobs(family::kEvent), row, count_);
+  row_.clear();
+  count_ = 0;
+  written_ = true;
+}
+
+void EventRows::Write() {
+  if (count_ > 0) WriteRow();
+  if (std::exchange(written_, false)) transaction_.Wake(EventsTopic());
+}
+
 void AppendEvent(store::Transaction& transaction, const NewEvent& event) {
-  std::string row;
-  row.reserve(112 + event.queue.size() + event.data.size());
-  row.append(kAt);
-  std::array<char, 24> digits;
-  const auto at_ns = static_cast<uint64_t>(transaction.now().us) * 1000;
-  row.append(digits.data(), std::to_chars(digits.begin(), digits.end(), at_ns).ptr);
-  AppendMember(kType, EventTypeName(event.type), row);
-  if (!event.job.empty()) AppendMember(kJob, event.job, row);
-  if (!event.queue.empty()) AppendMember(kQueue, event.queue, row);
-  if (!event.data.empty()) row.append(kData).append(event.data);
-  row.push_back('}');
-  transaction.AppendEvent(InJobs(family::kEvent), row);
+  EventRows rows(transaction);
+  rows.Add(event);
+  rows.Write();
 }
 
 store::Topic EventsTopic() { return store::Topic::Of(store::Space::kJobs, family::kEvent); }
 
-Result<Event> DecodeEvent(BytesView key, BytesView value) {
-  const std::optional<uint64_t> number = DecodeEventNumber(key);
+uint64_t EventRowTime(BytesView value) {
   RowReader row(value);
-  Event event{.number = number.value_or(0), .at_ns = row.Number(kAt)};
-  const auto type = ParseEventType(row.Text(kType));
-  event.job = row.TextIf(kJob);
-  event.queue = row.TextIf(kQueue);
-  event.data = row.RestIf(kData);
-  if (!number || !type || !row.AtEnd()) {
+  row.Take("[");
+  return row.Member(kAt) ? row.Number() : 0;
+}
+
+Result<std::vector<Event>> DecodeEvents(BytesView key, BytesView value) {
+  RowReader row(value);
+  const bool several = row.Take("[");
+  std::vector<Event> events;
+  bool known = true;  // the types
+  do {
+    Event event;
+    if (!events.empty()) {
+      event.at_ns = events.back().at_ns;
+      event.type = events.back().type;
+      event.queue = events.back().queue;
+    }
+    if (row.Member(kAt)) event.at_ns = row.Number();
+    if (row.Member(kType)) {
+      const auto type = ParseEventType(row.Text());
+      event.type = type.value_or(event.type);
+      known = known && type;
+    } else {
+      known = known && !events.empty();  // the first one says it
+    }
+    if (row.Member(kJob)) event.job = row.Text();
+    if (row.Member(kQueue)) event.queue = row.Text();
+    if (row.Member(kData)) event.data = row.Value();
+    row.Expect("}");
+    events.push_back(std::move(event));
+  } while (several && row.Take(","));
+  if (several) row.Expect("]");
+  const uint64_t last = DecodeEventNumber(key).value_or(0);
+  if (!known || !row.AtEnd() || last < events.size() || events.front().at_ns == 0) {
     return Error{ErrorCode::kCorruption, "a row of the event log is no event"};
   }
-  event.type = *type;
-  return event;
+  uint64_t number = last - events.size();
+  for (Event& event : events) event.number = ++number;
+  return events;
 }
 
 Result<std::vector<Event>> ReadEvents(store::Reader& reader, uint64_t number, size_t limit) {
@@ -146,15 +243,18 @@ Result<std::vector<Event>> ReadEvents(store::Reader& reader, uint64_t number, si
   store::Range range = store::Range::Prefix(store::Space::kJobs, family::kEvent);
   // What was removed left marks that a scan would have to step over.
   CAIRN_ASSIGN_OR_RETURN(const uint64_t removed, RemovedEvents(reader));
-  range.begin = EventKey(std::max(number, removed) + 1);
+  const uint64_t after = std::max(number, removed);
+  range.begin = EventKey(after + 1);
   CAIRN_RETURN_IF_ERROR(reader.Scan(range, {.limit = limit}, [&](BytesView key, BytesView value) {
-    Result<Event> event = DecodeEvent(key, value);
-    if (!event.ok()) {
-      failure = event.error();
+    Result<std::vector<Event>> row = DecodeEvents(key, value);
+    if (!row.ok()) {
+      failure = row.error();
       return false;
     }
-    events.push_back(std::move(*event));
-    return true;
+    for (Event& event : *row) {
+      if (event.number > after && events.size() < limit) events.push_back(std::move(event));
+    }
+    return events.size() < limit;
   }));
   if (failure) return *failure;
   return events;
@@ -171,19 +271,22 @@ Result<std::optional<Removal>> FindRemoval(store::Reader& reader, std::string_vi
                                            uint64_t since_ns) {
   std::optional<Removal> removal;
   std::optional<Error> failure;
+  size_t looked_at = 0;
   const auto look = [&](BytesView key, BytesView value) {
-    const Result<Event> event = DecodeEvent(key, value);
-    if (!event.ok()) {
-      failure = event.error();
+    const Result<std::vector<Event>> row = DecodeEvents(key, value);
+    if (!row.ok()) {
+      failure = row.error();
       return false;
     }
-    if (event->job == job && event->data.starts_with(kRemoved)) {
-      std::string_view rest = std::string_view(event->data).substr(kRemoved.size());
+    for (const Event& event : *row) {
+      if (event.job != job || !event.data.starts_with(kRemoved)) continue;
+      std::string_view rest = std::string_view(event.data).substr(kRemoved.size());
       rest.remove_suffix(1);
       if (rest.starts_with(kResult)) rest.remove_prefix(kResult.size());
-      removal = Removal{.at_ns = event->at_ns, .result = std::string(rest)};
+      removal = Removal{.at_ns = event.at_ns, .result = std::string(rest)};
     }
-    return !removal && event->at_ns >= since_ns;
+    looked_at += row->size();
+    return !removal && looked_at < kMostLookedBack && row->front().at_ns >= since_ns;
   };
   CAIRN_RETURN_IF_ERROR(reader.Scan(store::Range::Prefix(store::Space::kJobs, family::kEvent),
                                     {.reverse = true, .limit = kMostLookedBack}, look));

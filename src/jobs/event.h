@@ -15,10 +15,18 @@
 //   {"at_ns":1700000000000000000,"type":"failed","job_id":"job_…","queue":"mail","data":{…}}
 //
 // The number in the key is the event's: what SSE calls its id. `job_id` is missing in events of a
-// queue, `data` where there is nothing to add. An event says that a job changed; what it is now
-// stands in its document, so a reader that applies each event by reading the document, and removes
-// the job if there is none, ends with the truth however late it is. A queue that keeps no completed
-// jobs has no document to read afterwards: there the completion itself tells the result.
+// queue, `data` where there is nothing to add. The events of one operation share a row, in which
+// one leaves out what it has in common with the one before: time, type, queue. They have numbers
+// that follow one another, and the key has the last.
+//
+//   [{"at_ns":17…,"type":"started","job_id":"job_1","queue":"mail","data":{…}},
+//    {"job_id":"job_2","data":{…}},
+//    {"job_id":"job_3","queue":"sms"}]
+//
+// An event says that a job changed; what it is now stands in its document, so a reader that applies
+// each event by reading the document, and removes the job if there is none, ends with the truth
+// however late it is. A queue that keeps no completed jobs has no document to read afterwards:
+// there the completion itself tells the result.
 namespace cairn::jobs {
 
 enum class EventType : uint8_t {
@@ -61,7 +69,26 @@ struct NewEvent {
   std::string_view queue = {};
   std::string_view data = {};  // JSON; empty: none
 };
-// Appends the row. Once per transaction, whoever appends also wakes EventsTopic.
+// The events of one operation on their way into the log. They are in it after Write, which also
+// wakes who follows it.
+class EventRows {
+ public:
+  explicit EventRows(store::Transaction& transaction) : transaction_(transaction) {}
+
+  void Add(const NewEvent& event);
+  void Write();
+
+ private:
+  void WriteRow();
+
+  store::Transaction& transaction_;
+  std::string row_;     // "[", then the events without the closing bracket
+  uint32_t count_ = 0;  // of the events in it
+  bool written_ = false;
+  EventType type_ = EventType::kEnqueued;  // of the last one
+  std::string queue_;
+};
+// An operation that has one event.
 void AppendEvent(store::Transaction& transaction, const NewEvent& event);
 // What those wait for who follow the log.
 store::Topic EventsTopic();
@@ -74,8 +101,10 @@ struct Event {
   std::string queue;
   std::string data;  // JSON; empty: none
 };
-// kCorruption for bytes that are no event.
-Result<Event> DecodeEvent(BytesView key, BytesView value);
+// The events of a row, oldest first; kCorruption for bytes that are none.
+Result<std::vector<Event>> DecodeEvents(BytesView key, BytesView value);
+// When they happened, without looking further; 0 for bytes that are no events.
+uint64_t EventRowTime(BytesView value);
 
 // Events after `number`, oldest first, `limit` at most.
 Result<std::vector<Event>> ReadEvents(store::Reader& reader, uint64_t number, size_t limit);

@@ -1,6 +1,10 @@
 #include "jobs/event.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
 
 #include "jobs/testing/job_server.h"
 
@@ -80,14 +84,121 @@ TEST(EventTest, NamesWithQuotesComeBack) {
   EXPECT_EQ(EventsOf(server, id).back().queue, queue);
 }
 
+std::vector<std::pair<uint64_t, Bytes>> RowsOf(JobServer& server) {
+  std::vector<std::pair<uint64_t, Bytes>> rows;
+  auto snapshot = server.store().Read();
+  const auto scanned = (*snapshot)->Scan(
+      store::Range::Prefix(store::Space::kJobs, family::kEvent), {},
+      [&](BytesView key, BytesView value) {
+        rows.emplace_back(DecodeEventNumber(key).value_or(0), value);
+        return true;
+      });
+  EXPECT_TRUE(scanned.ok());
+  return rows;
+}
+
+TEST(EventTest, TheEventsOfOneOperationShareARow) {
+  JobServer server;
+  server.Run({"JOB.ENQUEUEM", "q", "PAYLOADS", "1", "2", "3"});
+  const auto jobs = server.Fetch("q", 3);
+  server.Run({"JOB.ACKM", "RESULTS", jobs[0].id, jobs[0].token, "1", jobs[1].id, jobs[1].token,
+              R"(["}\"]"])", jobs[2].id, jobs[2].token, "{}"});
+  const auto rows = RowsOf(server);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[1].first, rows[0].first + 3);
+  auto snapshot = server.store().Read();
+  const auto events = ReadEvents(**snapshot, 0, 1'000);
+  ASSERT_EQ(events->size(), 9U);
+  for (size_t i = 0; i < 9; ++i) {
+    const Event& event = (*events)[i];
+    EXPECT_EQ(event.number, rows[0].first - 2 + i);
+    EXPECT_EQ(event.job, jobs[i % 3].id);
+    EXPECT_EQ(event.queue, "q");
+    EXPECT_EQ(event.at_ns, static_cast<uint64_t>(server.clock().Now().us) * 1000);
+    EXPECT_EQ(event.type, i < 3   ? EventType::kEnqueued
+                          : i < 6 ? EventType::kStarted
+                                  : EventType::kCompleted);
+  }
+  EXPECT_EQ((*events)[4].data, R"({"worker_id":"w1","attempt":1})");
+}
+
+TEST(EventTest, WhoHasSeenSomeOfARowGetsTheRest) {
+  JobServer server;
+  server.Run({"JOB.ENQUEUEM", "q", "PAYLOADS", "1", "2", "3", "4"});
+  server.Run({"JOB.ENQUEUEM", "q", "PAYLOADS", "5", "6"});
+  auto snapshot = server.store().Read();
+  const auto all = ReadEvents(**snapshot, 0, 1'000);
+  ASSERT_EQ(all->size(), 6U);
+  for (size_t seen = 0; seen <= 6; ++seen) {
+    const uint64_t number = seen == 0 ? 0 : (*all)[seen - 1].number;
+    for (size_t limit = 1; limit <= 7; ++limit) {
+      const auto events = ReadEvents(**snapshot, number, limit);
+      ASSERT_TRUE(events.ok());
+      ASSERT_EQ(events->size(), std::min(limit, 6 - seen));
+      for (size_t i = 0; i < events->size(); ++i) {
+        EXPECT_EQ((*events)[i].job, (*all)[seen + i].job);
+      }
+    }
+  }
+  EXPECT_EQ(*NewestEvent(**snapshot), all->back().number);
+}
+
+TEST(EventTest, ARowSaysWhatDiffersFromTheEventBefore) {
+  JobServer server;
+  const auto commit =
+      server.store().Run(store::Scopes::Exclusive(), [](store::Transaction& transaction) {
+        EventRows rows(transaction);
+        rows.Add({.type = EventType::kHeld, .job = "a", .queue = "q", .data = R"({"x":"{"})"});
+        rows.Add({.type = EventType::kHeld, .job = "b", .queue = "q"});
+        rows.Add({.type = EventType::kDead, .job = "c", .queue = "r"});
+        rows.Add({.type = EventType::kBatchSealed, .data = "[]"});
+        rows.Add({.type = EventType::kBatchSealed});
+        rows.Add({.type = EventType::kDead, .job = "d", .queue = "r"});
+        rows.Write();
+        return Result<void>();
+      });
+  ASSERT_TRUE(commit.ok());
+  ASSERT_EQ(RowsOf(server).size(), 1U);
+  auto snapshot = server.store().Read();
+  const auto events = ReadEvents(**snapshot, 0, 10);
+  ASSERT_TRUE(events.ok() && events->size() == 6U);
+  std::string told;
+  for (const Event& event : *events) {
+    told += fmt::format("{}/{}/{}/{} ", EventTypeName(event.type), event.job, event.queue,
+                        event.data);
+  }
+  EXPECT_EQ(told, R"(held/a/q/{"x":"{"} held/b/q/ dead/c/r/ batch.sealed///[] batch.sealed/// )"
+                  "dead/d/r/ ");
+}
+
+TEST(EventTest, RowsDoNotGrowWithoutEnd) {
+  JobServer server;
+  std::vector<std::string> args = {"JOB.ENQUEUEM", "q", "PAYLOADS"};
+  args.insert(args.end(), 1'000, "{}");
+  server.Run(args);
+  EXPECT_EQ(RowsOf(server).size(), 4U);
+  EXPECT_EQ(TypesAfter(server, 0).size(), 1'000U);
+}
+
 TEST(EventTest, OtherRowsAreNoEvents) {
   const Bytes key = EventKey(7);
-  EXPECT_TRUE(DecodeEvent(key, R"({"at_ns":1,"type":"started"})").ok());
+  const auto decodes = [&](BytesView row) { return DecodeEvents(key, row).ok(); };
+  EXPECT_TRUE(decodes(R"({"at_ns":1,"type":"started"})"));
+  const std::string several =
+      R"([{"at_ns":1,"type":"held","job_id":"a","queue":"q","data":{"x":["}",1]}},{"job_id":"b"}])";
+  EXPECT_TRUE(decodes(several));
+  for (size_t size = 0; size < several.size(); ++size) {
+    EXPECT_FALSE(decodes(BytesView(several).substr(0, size))) << size;
+  }
+  EXPECT_FALSE(decodes(several + "]"));
+  EXPECT_FALSE(decodes(R"([{"at_ns":1,"type":"held"},{}])"));
+  EXPECT_FALSE(decodes(R"([])"));
+  EXPECT_FALSE(DecodeEvents(EventKey(1), several).ok()) << "it has two numbers";
   for (const char* row :
        {"", "{", R"({"at_ns":,"type":"started"})", R"({"at_ns":1,"type":"begun"})",
         R"({"at_ns":1,"type":"started")", R"({"at_ns":1,"type":"started","job_id":"x)",
         R"({"at_ns":1,"type":"started","data":})", R"({"at_ns":1,"type":"started","more":1})"}) {
-    EXPECT_FALSE(DecodeEvent(key, row).ok()) << row;
+    EXPECT_FALSE(decodes(row)) << row;
   }
 }
 
@@ -103,6 +214,17 @@ TEST(EventTest, OldEventsAreRemoved) {
   auto snapshot = server.store().Read();
   EXPECT_GT(*RemovedEvents(**snapshot), 0U);
   server.ExpectSound();
+}
+
+TEST(EventTest, ARowIsKeptAsLongAsItsLastEvent) {
+  JobServer server;
+  ASSERT_TRUE(DueTimers::StartTidying(server.store()).ok());
+  server.Run({"JOB.ENQUEUEM", "q", "PAYLOADS", "1", "2"});
+  server.Advance(kEventsKeptMs - 60'000);
+  EXPECT_EQ(TypesAfter(server, 0).size(), 2U);
+  server.Advance(130'000);
+  EXPECT_EQ(TypesAfter(server, 0).size(), 0U);
+  EXPECT_EQ(RowsOf(server).size(), 0U);
 }
 
 TEST(EventTest, TypesHaveNames) {

@@ -93,6 +93,7 @@ class Fetcher {
       const int64_t left = room - static_cast<int64_t>(started_.size() - before);
       CAIRN_RETURN_IF_ERROR(FromLine(queue, priority, left));
     }
+    CAIRN_RETURN_IF_ERROR(GiveOut(before));
     return ledger_.CountStarts(queue, static_cast<int64_t>(started_.size() - before));
   }
 
@@ -115,6 +116,8 @@ class Fetcher {
                      "queue " + queue.name + " counts jobs not in its line"};
       }
       MoveCursor(ledger_, queue, priority, taken);
+      CAIRN_RETURN_IF_ERROR(
+          ledger_.Expect(std::vector<std::string_view>(taken.jobs.begin(), taken.jobs.end())));
       for (const std::string& id : taken.jobs) {
         // Not moved out of the result: a job has many strings.
         Result<Job> job = ledger_.Load(id);
@@ -142,16 +145,39 @@ class Fetcher {
     job.hostname = request_.hostname;
     job.started_ns = now_ns;
     job.scheduled_ns = 0;
-    job.lease_token = ledger_.transaction().NewStamp();
     job.lease_ms = request_.lease_ms;
     job.lease_expires_ns = LeaseEnd(job, now_ns);
-    CAIRN_RETURN_IF_ERROR(ledger_.Enter(job));
+    started_.push_back(std::move(job));
+    return true;
+  }
+
+  // Leases the jobs of one queue, from the first of them on. Those whose leases end together share
+  // a token.
+  Result<void> GiveOut(size_t first) {
+    while (first < started_.size()) {
+      const auto begin = started_.begin() + static_cast<ptrdiff_t>(first);
+      const auto most = begin + static_cast<ptrdiff_t>(
+                                    std::min(kLeasesPerRow, started_.size() - first));
+      const auto end = std::find_if(begin, most, [&](const Job& job) {
+        return job.lease_expires_ns != begin->lease_expires_ns;
+      });
+      const int64_t sharers = end - begin == 1 ? 0 : end - begin;
+      const uint64_t token = ledger_.transaction().NewStamp();
+      for (auto job = begin; job != end; ++job, ++first) {
+        job->lease_token = token;
+        job->lease_sharers = sharers;
+        CAIRN_RETURN_IF_ERROR(ledger_.Enter(*job));
+        TellStarted(*job);
+      }
+    }
+    return {};
+  }
+
+  void TellStarted(const Job& job) {
     data_.assign(R"({"worker_id":)");
     AppendJsonString(job.worker_id, data_);
     data_.append(R"(,"attempt":)").append(std::to_string(job.attempt)).push_back('}');
     ledger_.Tell(EventType::kStarted, job, data_);
-    started_.push_back(std::move(job));
-    return true;
   }
 
   Ledger& ledger_;

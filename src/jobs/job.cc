@@ -78,6 +78,7 @@ void VisitFields(Job& job, Visitor& visit) {
   visit(47, job.result);
   visit(48, job.trace_parent);
   visit(49, job.idempotency_queue);
+  visit(50, job.lease_sharers);
 }
 
 // What a field is when it is left out.

@@ -113,6 +113,7 @@ struct Job {
   uint64_t lease_token = 0;
   uint64_t lease_expires_ns = 0;
   int64_t lease_ms = 0;
+  int64_t lease_sharers = 0;  // jobs that were given out with this token and end; 0: itself alone
 
   uint64_t created_ns = 0;
   uint64_t scheduled_ns = 0;  // when it is to run: also of a retry and a snooze

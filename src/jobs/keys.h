@@ -27,7 +27,8 @@
 //   h|  queue 00 ns:8 job                      -            held
 //   f|  queue 00 remove:8 job                  -            finished, in the order of removal
 //
-//   t|  due:8 kind:1 queue 00 job              (due.h)      what happens at a time
+//   t|  due:8 kind:1 queue 00 job              (due.h)      what happens at a time; leases that jobs
+//                                                           share have a token here (lease_rows.h)
 //
 //   qn| queue                                  -            the queue exists
 //   qc| queue                                  its configuration, JSON (queue_config.h)
@@ -42,7 +43,7 @@
 //   b|  batch                                  a batch, JSON (batch.h)
 //   w|  worker                                 a worker, JSON (worker.h)
 //   sc| schedule                               a schedule, JSON
-//   ev| number:8                               an event, JSON (event.h)
+//   ev| number:8                               events of one operation, JSON (event.h)
 //   evc|                                       number:8     events up to it have been removed
 //   bg| scope 00 target                        a budget, JSON
 //   pv| name                                   a provider, JSON

@@ -98,6 +98,10 @@ Result<std::vector<Result<void>>> AckBatch(Context& context, std::span<const Ack
   Ledger ledger(context);
   std::vector<Result<void>> results;
   results.reserve(requests.size());
+  std::vector<std::string_view> ids;
+  ids.reserve(requests.size());
+  for (const AckRequest& request : requests) ids.push_back(request.lease.id);
+  CAIRN_RETURN_IF_ERROR(ledger.Expect(ids));
   for (const AckRequest& request : requests) {
     results.push_back(AckOne(ledger, request));
     if (IsStores(results.back())) return results.back().error();

@@ -54,6 +54,16 @@ uint64_t Ledger::NextNs(Queue& queue) {
   return queue.state.last_ns;
 }
 
+Result<void> Ledger::Expect(std::span<const std::string_view> ids) {
+  std::vector<Bytes> keys;
+  keys.reserve(ids.size());
+  for (const std::string_view id : ids) keys.push_back(JobKey(id));
+  std::vector<store::Key> borrowed;
+  borrowed.reserve(keys.size());
+  for (const Bytes& key : keys) borrowed.push_back(InJobs(key));
+  return transaction_.Expect(borrowed);
+}
+
 Result<Job> Ledger::Load(std::string_view id) {
   if (const auto lane = FirstLaneOfId(id)) {
     CAIRN_RETURN_IF_ERROR(Require(*lane));
@@ -70,9 +80,7 @@ Result<Job> Ledger::LoadNamed(std::string_view id) {
 }
 
 void Ledger::SetDueRows(const Job& job) {
-  if (job.state == State::kActive) {
-    due_.Set(job.lease_expires_ns, DueKind::kLease, job.queue, job.id);
-  }
+  if (job.state == State::kActive) leases_.Set(job);
   if (job.state == State::kScheduled || job.state == State::kRetrying) {
     due_.Set(job.index_ns, DueKind::kPromote, job.queue, job.id);
   }
@@ -81,10 +89,8 @@ void Ledger::SetDueRows(const Job& job) {
   }
 }
 
-void Ledger::CancelDueRows(const Job& job) {
-  if (job.state == State::kActive) {
-    due_.Cancel(job.lease_expires_ns, DueKind::kLease, job.queue, job.id);
-  }
+void Ledger::CancelDueRows(Job& job) {
+  if (job.state == State::kActive) leases_.Release(job);
   if (job.state == State::kScheduled || job.state == State::kRetrying) {
     due_.Cancel(job.index_ns, DueKind::kPromote, job.queue, job.id);
   }
@@ -226,13 +232,11 @@ Result<void> Ledger::Add(Job& job) {
 }
 
 void Ledger::Tell(EventType type, const Job& job, std::string_view data) {
-  AppendEvent(transaction_, {.type = type, .job = job.id, .queue = job.queue, .data = data});
-  has_events_ = true;
+  events_.Add({.type = type, .job = job.id, .queue = job.queue, .data = data});
 }
 
 void Ledger::Tell(EventType type, std::string_view queue, std::string_view data) {
-  AppendEvent(transaction_, {.type = type, .queue = queue, .data = data});
-  has_events_ = true;
+  events_.Add({.type = type, .queue = queue, .data = data});
 }
 
 void Ledger::WakeQueue(std::string_view queue) {
@@ -241,6 +245,7 @@ void Ledger::WakeQueue(std::string_view queue) {
 
 Result<void> Ledger::Save() {
   CAIRN_RETURN_IF_ERROR(TellDependants());
+  CAIRN_RETURN_IF_ERROR(leases_.Save());
   for (auto& [name, queue] : queues_) {
     if (!std::exchange(queue.changed, false)) continue;
     if (!std::exchange(queue.exists, true)) {
@@ -262,7 +267,7 @@ Result<void> Ledger::Save() {
       transaction_.Put(InJobs(BatchKey(id)), BatchJson(row.batch));
   }
   for (const std::string& queue : woken_) transaction_.Wake(QueueTopic(queue));
-  if (has_events_) transaction_.Wake(EventsTopic());
+  events_.Write();
   return {};
 }
 

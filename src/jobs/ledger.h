@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "jobs/due.h"
+#include "jobs/lease_rows.h"
 #include "jobs/operations.h"
 #include "jobs/queue_state.h"
 
@@ -38,7 +40,11 @@ enum class Remains : uint8_t { kJob, kNothing };
 class Ledger {
  public:
   explicit Ledger(Context& context)
-      : context_(context), transaction_(context.transaction), due_(context.transaction) {}
+      : context_(context),
+        transaction_(context.transaction),
+        due_(context.transaction),
+        leases_(context.transaction, due_),
+        events_(context.transaction) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
@@ -68,6 +74,8 @@ class Ledger {
   // An index time later than all that the queue has given.
   uint64_t NextNs(Queue& queue);
 
+  // These jobs will be loaded: their documents are brought all at once.
+  Result<void> Expect(std::span<const std::string_view> ids);
   // Refuses a job that does not exist.
   Result<Job> Load(std::string_view id);
   // The same for a job that the request names: it must be of a queue that the caller may touch.
@@ -161,7 +169,7 @@ class Ledger {
   Result<std::optional<std::string>> NextParked(GateRow& row);
   Result<void> ReleaseSlot(Queue& queue, Job& job);
   void SetDueRows(const Job& job);
-  void CancelDueRows(const Job& job);
+  void CancelDueRows(Job& job);
   void NoteRetention(Queue& queue, uint64_t remove_ns);
 
   // The rows under its name, but for the one it stands under.
@@ -177,11 +185,12 @@ class Ledger {
   Context& context_;
   store::Transaction& transaction_;
   DueRows due_;
+  LeaseRows leases_;
   std::map<std::string, Queue, std::less<>> queues_;
   std::map<Bytes, GateRow, std::less<>> gates_;
   std::map<std::string, BatchRow, std::less<>> batches_;
   std::vector<Ended> ended_;  // whose dependants have not been told
-  bool has_events_ = false;
+  EventRows events_;
   std::vector<std::string> woken_;  // queues
 };
 

@@ -327,7 +327,6 @@ Result<Sweep> DeleteQueue(Context& context, std::string_view name) {
   if (sweep.more) return sweep;
   CAIRN_RETURN_IF_ERROR(RemoveRows(ledger.transaction(), *queue));
   AppendEvent(ledger.transaction(), {.type = EventType::kQueueDeleted, .queue = name});
-  ledger.transaction().Wake(EventsTopic());
   ledger.transaction().Wake(QueueTopic(name));
   return sweep;
 }

@@ -168,7 +168,8 @@ class Verifier {
       Expect(DueKey(due_ns, static_cast<uint8_t>(kind), job.queue, job.id), index);
     };
     if (job.state == State::kActive) {
-      due(job.lease_expires_ns, DueKind::kLease);
+      Expect(job.lease_sharers == 0 ? LeaseRowKey(job) : InLeaseRow(LeaseRowKey(job), job.id),
+             index);
       leases_[job.id] = job.lease_expires_ns;
       if (job.lease_token == 0) Problem("{} is active without a lease", job.id);
     }
@@ -270,15 +271,28 @@ class Verifier {
     CAIRN_RETURN_IF_ERROR(Scan(family::kBatch, [&](BytesView key, BytesView) {
       batches_[std::string(DecodeNameKey(family::kBatch, key).value_or(""))].stored = true;
     }));
-    return Scan(family::kDue, [&](BytesView key, BytesView) { CheckDue(key); });
+    return Scan(family::kDue, [&](BytesView key, BytesView value) { CheckDue(key, value); });
   }
 
-  void CheckDue(BytesView key) {
+  // Stands for a job's place in a row that it shares.
+  static Bytes InLeaseRow(Bytes row, std::string_view job) { return row.append(1, '\0').append(job); }
+
+  void CheckLeases(BytesView key, BytesView value) {
+    if (value.empty()) {
+      Expected(key);
+      return;
+    }
+    for (const std::string& job : DecodeLeaseRow(value)) Expected(InLeaseRow(Bytes(key), job));
+  }
+
+  void CheckDue(BytesView key, BytesView value) {
     const auto entry = DecodeDueKey(key);
     if (!entry) return Problem("the row {} is no due row", Printable(key, 160));
     bool fits = true;
     switch (static_cast<DueKind>(entry->kind)) {
       case DueKind::kLease:
+        CheckLeases(key, value);
+        return;
       case DueKind::kPromote:
       case DueKind::kExpire:
       case DueKind::kRetention:
@@ -378,8 +392,9 @@ class Verifier {
 
   Result<void> ReadEvents() {
     return Scan(family::kEvent, [&](BytesView key, BytesView value) {
-      ++report_.events;
-      if (!DecodeEvent(key, value).ok()) Problem("the row {} is no event", Printable(key));
+      const Result<std::vector<Event>> events = DecodeEvents(key, value);
+      if (!events.ok()) return Problem("the row {} is no event", Printable(key));
+      report_.events += static_cast<int64_t>(events->size());
     });
   }
 

@@ -208,6 +208,32 @@ TEST_F(StoreTest, EventsAreNumberedInCommitOrderAndNeverReused) {
   EXPECT_EQ(rows[0].first.size(), 3u + 8u);
 }
 
+TEST_F(StoreTest, ARowOfSeveralEventsHasTheLastOfItsNumbersToItself) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 100;
+  std::vector<std::thread> writers;
+  for (int t = 0; t < kThreads; ++t) {
+    writers.emplace_back([&, t] {
+      for (int i = 0; i < kEach; ++i) {
+        Run(Scope("w" + std::to_string(t)), [&](Transaction& txn) -> Result<void> {
+          const uint32_t count = static_cast<uint32_t>((t + i) % 5) + 1;
+          txn.AppendEvents({Space::kEvents, "ev|"}, std::to_string(count), count);
+          return {};
+        });
+      }
+    });
+  }
+  for (auto& writer : writers) writer.join();
+  uint64_t before = 0;
+  const Rows rows = ScanAll(Range::Prefix(Space::kEvents, "ev|"));
+  EXPECT_EQ(rows.size(), static_cast<size_t>(kThreads * kEach));
+  for (const auto& [key, value] : rows) {
+    const uint64_t number = BytesReader(BytesView(key).substr(3)).Big64();
+    EXPECT_GE(number - before, std::stoull(value)) << number;
+    before = number;
+  }
+}
+
 TEST_F(StoreTest, FollowerOfTheEventLogMissesNothingUnderConcurrentAppends) {
   constexpr int kThreads = 4;
   constexpr int kEach = 300;

@@ -40,6 +40,10 @@ class Reader {
   virtual Result<std::vector<std::optional<Bytes>>> GetMany(std::span<const Key> keys);
   virtual Result<void> Scan(const Range& range, const ScanOptions& options, RowVisitor visit) = 0;
 
+  // These keys will be read one by one: a chance to bring what is known about them, all at once
+  // instead of one after the other. Changes nothing.
+  virtual Result<void> Expect(std::span<const Key> /*keys*/) { return {}; }
+
   // One instant for the whole view, from the injected clock.
   virtual Timestamp now() const = 0;
 };
@@ -66,7 +70,10 @@ class Transaction : public Reader {
   // the order of commits and are visible in that order: a reader that has seen number n will never
   // find a new row with a number below n. Numbers are never used twice; there may be gaps. The row
   // becomes visible with the commit; the transaction itself does not see it.
-  virtual void AppendEvent(Key prefix, BytesView value) = 0;
+  void AppendEvent(Key prefix, BytesView value) { AppendEvents(prefix, value, 1); }
+  // The same for a row that holds several events: it takes as many numbers, one after the other,
+  // and its key has the last of them.
+  virtual void AppendEvents(Key prefix, BytesView value, uint32_t count) = 0;
 
   // Wakes who waits for topic, after the commit and only then.
   virtual void Wake(Topic topic) = 0;

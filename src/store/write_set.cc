@@ -143,8 +143,8 @@ int64_t WriteSet::CounterDelta(Key counter) const {
   return 0;
 }
 
-void WriteSet::AppendEvent(Key prefix, BytesView value) {
-  events_.push_back({prefix.space, Copy(prefix.bytes), Copy(value)});
+void WriteSet::AppendEvents(Key prefix, BytesView value, uint32_t count) {
+  events_.push_back({prefix.space, Copy(prefix.bytes), Copy(value), count});
 }
 
 void WriteSet::NoteTimer(int64_t due_us) {

@@ -40,6 +40,7 @@ class WriteSet {
     Space space;
     BytesView prefix;
     BytesView value;
+    uint32_t count;  // numbers it takes
   };
   struct Counter {
     Space space;
@@ -57,7 +58,7 @@ class WriteSet {
   void Delete(Key key) { Set(key, State::kDeleted, {}); }
   void DeleteRange(const Range& range);
   void Add(Key counter, int64_t delta);
-  void AppendEvent(Key prefix, BytesView value);
+  void AppendEvents(Key prefix, BytesView value, uint32_t count);
   void Wake(Topic topic) { wakes_.push_back(topic); }
   void AfterCommit(std::function<void(Commit)> function) {
     after_commit_.push_back(std::move(function));

@@ -46,7 +46,7 @@ TEST(WriteSetTest, UndoRestoresEverythingSinceTheMark) {
   writes.DeleteRange(Range::All(Space::kData));
   writes.Add(DataKey("n"), 10);
   writes.Add(DataKey("m"), 10);
-  writes.AppendEvent(DataKey("e"), "x");
+  writes.AppendEvents(DataKey("e"), "x", 1);
   writes.Wake({1});
   writes.NoteTimer(5);
   EXPECT_TRUE(writes.ChangedSince(mark));

@@ -61,7 +61,6 @@ class ViewTest : public store::testing::StoreTest {
       txn.Put(jobs::InJobs(jobs::JobKey(job.id)), jobs::EncodeJob(job));
       txn.Put(jobs::InJobs(jobs::QueueNameKey(job.queue)), "");
       jobs::AppendEvent(txn, {.type = type, .job = job.id, .queue = job.queue});
-      txn.Wake(jobs::EventsTopic());
       return {};
     });
     documents_[job.id] = job;
@@ -75,7 +74,6 @@ class ViewTest : public store::testing::StoreTest {
         jobs::AppendEvent(txn, {.type = EventType::kEnqueued, .job = job.id, .queue = job.queue});
         documents_[job.id] = job;
       }
-      txn.Wake(jobs::EventsTopic());
       return {};
     });
   }
@@ -258,7 +256,6 @@ TEST_F(ViewTest, WhoWaitsIsAnsweredWhileTheLogGrows) {
         const Job job = NewJob(i % kJobs);
         jobs::AppendEvent(txn, {.type = EventType::kMoved, .job = job.id, .queue = job.queue});
       }
-      txn.Wake(jobs::EventsTopic());
       return {};
     });
   };

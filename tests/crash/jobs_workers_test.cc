@@ -2,7 +2,7 @@
 // and again. Some of them die with a job in their hands, some acknowledge twice, some fail, put off
 // or go on for longer than their lease. In the end every job has completed exactly once, nothing is
 // lost, a job ran twice only if its lease had lapsed or its run had been given up, and every
-// invariant of the queue holds.
+// invariant of the queue holds. Once more with a clock that is set forward and back meanwhile.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,6 +10,8 @@
 #include <boost/json/serialize.hpp>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -70,15 +72,20 @@ struct History {
   std::optional<Clock::time_point> free_at;  // nobody else can have had it before
 };
 
+// Whether the server's clock goes as ours does: then we know how long a lease lasts.
+enum class ServerClock { kRuns, kJumps };
+
 class Memory {
  public:
+  explicit Memory(ServerClock clock) : clock_(clock) {}
+
   // A run begins: nobody else may still have the job.
   void Began(const Fetched& job) {
     const std::lock_guard lock(mutex_);
     History& history = jobs_[job.id];
     ++runs_;
     if (history.acknowledged > 0) ADD_FAILURE() << job.id << " runs after it was completed";
-    if (history.free_at && Clock::now() < *history.free_at) {
+    if (clock_ == ServerClock::kRuns && history.free_at && Clock::now() < *history.free_at) {
       ADD_FAILURE() << job.id << " is given out while another worker's lease lasts";
     }
     history.free_at = job.asked + std::chrono::milliseconds(kLeaseMs);
@@ -98,6 +105,7 @@ class Memory {
   }
 
  private:
+  const ServerClock clock_;
   mutable std::mutex mutex_;
   std::map<std::string, History> jobs_;
   int64_t runs_ = 0;
@@ -306,9 +314,34 @@ bool AllCompleted(const Server& server) {
   return queue.at("completed").to_number<int64_t>() == kProducers * kJobsEach;
 }
 
-TEST(JobsWorkersTest, EveryJobEndsOnceWhateverDies) {
+// Sets the clock of servers that are started with its environment (tests/preload).
+class ClockSetter {
+ public:
+  explicit ClockSetter(std::string file) : file_(std::move(file)) { Set(0); }
+
+  std::map<std::string, std::string> Environment() const {
+    const auto library =
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libshifted_clock.so";
+    EXPECT_TRUE(std::filesystem::exists(library)) << library;
+    return {{"LD_PRELOAD", library.string()}, {"SHIFTED_CLOCK_FILE", file_}};
+  }
+  void Set(int64_t shift_ms) {
+    // In place: the server has it mapped.
+    std::ofstream file(file_, std::ios::binary | std::ios::in);
+    if (!file) file.open(file_, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(&shift_ms), sizeof(shift_ms));
+    EXPECT_TRUE(file.flush().good());
+  }
+
+ private:
+  const std::string file_;
+};
+
+void RunWorkers(ServerClock clock) {
   const TempDirectory directory;
-  const ServerOptions options{.data = directory / "data", .flags = {"--memory", "128MiB"}};
+  ServerOptions options{.data = directory / "data", .flags = {"--memory", "128MiB"}};
+  ClockSetter setter(directory / "clock");
+  if (clock == ServerClock::kJumps) options.environment = setter.Environment();
   std::optional<Server> server = Server::MustStart(options);
   Addresses addresses;
   addresses.Set(*server);
@@ -318,7 +351,7 @@ TEST(JobsWorkersTest, EveryJobEndsOnceWhateverDies) {
       setup.Request("PATCH", "/api/v1/queues/work/config", R"({"max_reclaims":1000})", {})->status,
       200);
 
-  Memory memory;
+  Memory memory(clock);
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
   for (int i = 0; i < kHttpWorkers; ++i) {
@@ -342,6 +375,12 @@ TEST(JobsWorkersTest, EveryJobEndsOnceWhateverDies) {
   for (int kill = 0; kill < kKills; ++kill) {
     // How long it runs is only a way of hitting different moments.
     std::this_thread::sleep_for(std::chrono::milliseconds(300 + random.Below(700)));
+    // By more than a lease lasts, now forward, now back.
+    const int64_t shift_ms = (kill % 2 == 0 ? 4 : -4) * kLeaseMs;
+    if (clock == ServerClock::kJumps) {
+      setter.Set(shift_ms);
+      std::this_thread::sleep_for(std::chrono::milliseconds(random.Below(700)));
+    }
     server->process().Kill();
     server = Server::MustStart(options);
     addresses.Set(*server);
@@ -364,6 +403,9 @@ TEST(JobsWorkersTest, EveryJobEndsOnceWhateverDies) {
   std::printf("%d jobs in %lld runs, %d times kill -9: each completed once\n",
               kProducers * kJobsEach, static_cast<long long>(memory.runs()), kKills);
 }
+
+TEST(JobsWorkersTest, EveryJobEndsOnceWhateverDies) { RunWorkers(ServerClock::kRuns); }
+TEST(JobsWorkersTest, EveryJobEndsOnceWhateverTheClockSays) { RunWorkers(ServerClock::kJumps); }
 
 }  // namespace
 }  // namespace cairn::testing

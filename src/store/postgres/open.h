@@ -16,8 +16,8 @@ namespace cairn::store::postgres {
 
 // A schema of an older version is served, and is of this one from then on; servers of the older one
 // must have been stopped, and are refused. 2: what format versions 2 and 3 of the embedded engine
-// changed in the records (rocks/open.h).
-inline constexpr int kSchemaVersion = 2;
+// changed in the records (rocks/open.h). 3: what its version 4 did.
+inline constexpr int kSchemaVersion = 3;
 
 // What makes bodies with a shared scope take turns.
 enum class Mode {

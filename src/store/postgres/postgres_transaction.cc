@@ -391,7 +391,7 @@ Result<Bytes> PostgresTransaction::SumCounter(Space space, BytesView key) {
   return EncodeNumber(answers[0].number(0, 0));
 }
 
-Result<std::vector<std::optional<Bytes>>> PostgresTransaction::GetMany(std::span<const Key> keys) {
+Result<void> PostgresTransaction::Expect(std::span<const Key> keys) {
   std::vector<OwnedKey> unknown;
   for (const Key& key : keys) {
     BytesView written;
@@ -400,8 +400,11 @@ Result<std::vector<std::optional<Bytes>>> PostgresTransaction::GetMany(std::span
     }
   }
   keys_read_.insert(unknown.begin(), unknown.end());
-  CAIRN_RETURN_IF_ERROR(Load(unknown));
+  return Load(unknown);
+}
 
+Result<std::vector<std::optional<Bytes>>> PostgresTransaction::GetMany(std::span<const Key> keys) {
+  CAIRN_RETURN_IF_ERROR(Expect(keys));
   std::vector<std::optional<Bytes>> values;
   values.reserve(keys.size());
   for (const Key& key : keys) {
@@ -465,9 +468,9 @@ void PostgresTransaction::Add(Key counter, int64_t delta) {
   writes_.Add(counter, delta);
 }
 
-void PostgresTransaction::AppendEvent(Key prefix, BytesView value) {
+void PostgresTransaction::AppendEvents(Key prefix, BytesView value, uint32_t count) {
   CheckWritable();
-  writes_.AppendEvent(prefix, value);
+  writes_.AppendEvents(prefix, value, count);
 }
 
 void PostgresTransaction::Wake(Topic topic) {
@@ -650,7 +653,7 @@ void PostgresTransaction::QueueEvents() {
     Queue(Statement::kTakeEventTurn);
   }
   for (const WriteSet::Event& event : writes_.events()) {
-    Queue({event.space, SpaceStatement::kAppendEvent}, {event.prefix, event.value});
+    Queue({event.space, SpaceStatement::kAppendEvents}, {event.prefix, event.value, EncodeNumber(event.count)});
   }
 }
 

@@ -66,6 +66,7 @@ class PostgresTransaction final : public Transaction {
 
   Result<std::optional<Bytes>> Get(Key key) override;
   Result<std::vector<std::optional<Bytes>>> GetMany(std::span<const Key> keys) override;
+  Result<void> Expect(std::span<const Key> keys) override;
   Result<void> Scan(const Range& range, const ScanOptions& options, RowVisitor visit) override;
   Timestamp now() const override { return now_; }
 
@@ -73,7 +74,7 @@ class PostgresTransaction final : public Transaction {
   void Delete(Key key) override;
   void DeleteRange(const Range& range) override;
   void Add(Key counter, int64_t delta) override;
-  void AppendEvent(Key prefix, BytesView value) override;
+  void AppendEvents(Key prefix, BytesView value, uint32_t count) override;
   void Wake(Topic topic) override;
   void AfterCommit(std::function<void(Commit)> function) override;
   void SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) override;

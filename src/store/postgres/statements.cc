@@ -51,11 +51,13 @@ std::string SpaceSql(const std::string& schema, Space space, SpaceStatement stat
       return fmt::format("DELETE FROM {} WHERE key >= $1::bytea", table);
     case SpaceStatement::kDeleteRange:
       return fmt::format("DELETE FROM {} WHERE key >= $1::bytea AND key < $2::bytea", table);
-    case SpaceStatement::kAppendEvent:
-      // The number as 8 bytes, big-endian: the only way that all three engines can write it.
+    case SpaceStatement::kAppendEvents:
+      // The number as 8 bytes, big-endian: the only way that all three engines can write it. Who
+      // takes several has the turn (QueueEvents), so they follow one another.
       return fmt::format(
-          "INSERT INTO {} (key, value) VALUES ($1::bytea || "
-          "decode(lpad(to_hex(nextval('{}')), 16, '0'), 'hex'), $2::bytea)",
+          "INSERT INTO {} (key, value) SELECT $1::bytea || decode(lpad(to_hex(max(taken.number)), "
+          "16, '0'), 'hex'), $2::bytea FROM (SELECT nextval('{}') AS number FROM "
+          "generate_series(1, $3::bigint)) AS taken",
           table, Qualified(schema, "event"));
     case SpaceStatement::kMarkCounter:
       return fmt::format(

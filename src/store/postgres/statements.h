@@ -35,7 +35,7 @@ enum class SpaceStatement : uint8_t {
   kDeleteMany,    // keys
   kDeleteFrom,    // begin
   kDeleteRange,   // begin, end
-  kAppendEvent,   // prefix, value
+  kAppendEvents,  // prefix, value, how many numbers
   kMarkCounter,   // key
   kAddToCounter,  // key, slot, delta
   kSumCounter,    // key

@@ -55,7 +55,11 @@ class NumberSource {
     bound_ = bound;
     last_ = bound;
   }
-  uint64_t Next() { return last_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  uint64_t Next() { return Next(1); }
+  // The last of as many numbers, which follow one another.
+  uint64_t Next(uint32_t count) {
+    return last_.fetch_add(count, std::memory_order_relaxed) + count;
+  }
 
   // For the sequencer alone. The new bound to write with this commit, if the stored one is used up.
   std::optional<uint64_t> RaiseBound() {

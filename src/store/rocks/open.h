@@ -25,8 +25,9 @@ namespace cairn::store::rocks {
 //
 // A directory of an older version is served, and is of this one from then on. 2: sorted sets count
 // ranks in nodes, small hashes and sets are one record. 3: records of larger ones know what they
-// may have, elements of lists share rows.
-inline constexpr int kFormatVersion = 3;
+// may have, elements of lists share rows. 4: events of one operation on jobs share rows, as do
+// leases that were given out together.
+inline constexpr int kFormatVersion = 4;
 
 // How the engine's memory is split. Each part is a bound, not a reservation.
 struct MemoryBudget {

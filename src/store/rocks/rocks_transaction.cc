@@ -153,6 +153,11 @@ Result<std::optional<Bytes>> RocksTransaction::LoadFromEngine(Key key) {
   return ToError(status, "read");
 }
 
+Result<void> RocksTransaction::Expect(std::span<const Key> keys) {
+  engine_.cache.Expect(keys);
+  return {};
+}
+
 Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& options,
                                     RowVisitor visit) {
   if (range.empty() || options.limit == 0) return {};
@@ -208,9 +213,9 @@ void RocksTransaction::Add(Key counter, int64_t delta) {
   writes_.Add(counter, delta);
 }
 
-void RocksTransaction::AppendEvent(Key prefix, BytesView value) {
+void RocksTransaction::AppendEvents(Key prefix, BytesView value, uint32_t count) {
   CheckWritable();
-  writes_.AppendEvent(prefix, value);
+  writes_.AppendEvents(prefix, value, count);
 }
 
 void RocksTransaction::Wake(Topic topic) {

@@ -39,6 +39,7 @@ class RocksTransaction final : public Transaction {
   const std::optional<Error>& read_error() const { return read_error_; }
 
   Result<std::optional<Bytes>> Get(Key key) override;
+  Result<void> Expect(std::span<const Key> keys) override;
   Result<void> Scan(const Range& range, const ScanOptions& options, RowVisitor visit) override;
   Timestamp now() const override;
 
@@ -46,7 +47,7 @@ class RocksTransaction final : public Transaction {
   void Delete(Key key) override;
   void DeleteRange(const Range& range) override;
   void Add(Key counter, int64_t delta) override;
-  void AppendEvent(Key prefix, BytesView value) override;
+  void AppendEvents(Key prefix, BytesView value, uint32_t count) override;
   void Wake(Topic topic) override;
   void AfterCommit(std::function<void(Commit)> function) override;
   void SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) override;

@@ -162,7 +162,7 @@ void Sequencer::AddEvent(const WriteSet::Event& event) {
   if (event_keys_.size() == events_) event_keys_.emplace_back();
   Bytes& key = event_keys_[events_++];
   key.assign(event.prefix);
-  AppendBig64(key, engine_.events.Next());
+  AppendBig64(key, engine_.events.Next(event.count));
   batch_.Put(engine_.column(event.space), ToSlice(key), ToSlice(event.value));
   row_keys_[static_cast<size_t>(event.space)].push_back(key);
 }
