@@ -656,6 +656,22 @@ TEST_F(AccessTest, TheAuditLogHasWhoChangedWhatAtBothDoors) {
   EXPECT_EQ(page.at("audit_logs").at(0).at("metadata").at("query"), "timeout=0");
 }
 
+TEST_F(AccessTest, TheClusterIsThisServerAndWhatItKnows) {
+  Enqueue("q");
+  AskOk("", "POST", "/api/v1/jobs/search", "{}");  // the view has all of it
+  const json::value status = AskOk("", "GET", "/api/v1/cluster/status");
+  EXPECT_EQ(status.at("mode"), "single");
+  EXPECT_EQ(status.at("status"), "ready");
+  EXPECT_EQ(status.at("durability"), "os");
+  EXPECT_EQ(status.at("events").at("newest"), status.at("sqlite_mirror").at("applied"));
+  EXPECT_EQ(status.at("sqlite_mirror").at("lag"), 0);
+  EXPECT_EQ(status.at("nodes").at(0).at("id"), status.at("node_id"));
+  net::RespClient client = Connect();
+  EXPECT_THAT(Run(client, {"INFO", "server"}),
+              HasSubstr("run_id:" + std::string(status.at("node_id").as_string())));
+  EXPECT_THAT(Ask("", "GET", "/api/v1/metrics").body, HasSubstr("cairn_jobs_view_event"));
+}
+
 TEST_F(AccessTest, AnswersAreAsTheDocumentSays) {
   MakeAdmin();
   const json::value document = AskOk(admin_, "GET", "/openapi.json");
@@ -682,6 +698,8 @@ TEST_F(AccessTest, AnswersAreAsTheDocumentSays) {
   EXPECT_EQ(fault(keys, "delete", Ask(admin_, "DELETE", keys, R"({"key_hash":"x"})")), "");
   EXPECT_EQ(fault("/api/v1/auth/status", "get", Ask(admin_, "GET", "/api/v1/auth/status")), "");
   EXPECT_EQ(fault("/api/v1/audit-logs", "get", Ask(admin_, "GET", "/api/v1/audit-logs")), "");
+  const std::string cluster = "/api/v1/cluster/status";
+  EXPECT_EQ(fault(cluster, "get", Ask(admin_, "GET", cluster)), "");
 }
 
 }  // namespace
