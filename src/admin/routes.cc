@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "admin/backup.h"
+#include "admin/dump_routes.h"
 #include "doors/on_pool.h"
 
 namespace cairn::admin {
@@ -174,6 +175,7 @@ void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
              .request_schema = kBackupRequestSchema,
              .responses = {{200, "The backup is complete and durable.", kBackupSchema}},
              .handler = [parts](const RouteCall& call) { return Backup(*parts, call); }});
+  AddDumpRoutes(parts, table);
 }
 
 }  // namespace cairn::admin

@@ -24,7 +24,8 @@ struct AdminParts {
   std::function<ClusterStatus()> cluster;    // likewise
 };
 
-// Adds /healthz, /readyz, /metrics, /v1/admin/backup, /api/v1/metrics and /api/v1/cluster/status.
+// Adds /healthz, /readyz, /metrics, /v1/admin/backup, and under /api/v1 metrics, cluster/status,
+// admin/backup and admin/restore.
 void AddRoutes(const AdminParts& parts, doors::RouteTable& table);
 
 }  // namespace cairn::admin

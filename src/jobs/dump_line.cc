@@ -367,8 +367,9 @@ class Reader {
  private:
   template <typename T>
   static bool Assign(std::optional<T> read, T& value) {
-    if (read) value = *std::move(read);
-    return read.has_value();
+    if (!read) return false;
+    value = *std::move(read);
+    return true;
   }
 
   template <typename Read>
