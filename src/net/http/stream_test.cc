@@ -135,6 +135,28 @@ TEST_F(BodyStreamTest, CarriesItsPieces) {
   EXPECT_EQ(log_.streams_ended, 1);
 }
 
+TEST_F(BodyStreamTest, AClientMayTakeItPieceByPiece) {
+  Start();
+  HttpClient client = Client();
+  std::string body;
+  const auto take = [&](std::string_view piece) -> Result<void> {
+    body.append(piece);
+    return {};
+  };
+  const auto whole = client.Download("/body/1000", {}, take);
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  EXPECT_EQ(whole->body, "");
+  EXPECT_TRUE(body.starts_with("piece 1\npiece 2\n"));
+  EXPECT_TRUE(body.ends_with("piece 1000\n"));
+  EXPECT_FALSE(client.Download("/body/broken", {}, take).ok());
+  body.clear();
+  const auto missing = client.Download("/none", {}, take);
+  ASSERT_TRUE(missing.ok());
+  EXPECT_EQ(missing->status, 404);
+  EXPECT_EQ(missing->body, "{}");
+  EXPECT_EQ(body, "");
+}
+
 TEST_F(BodyStreamTest, OldClientsGetItWithoutChunks) {
   Start();
   EXPECT_THAT(Exchange("GET /body/2 HTTP/1.0\r\n\r\n"), HasSubstr("\r\n\r\npiece 1\npiece 2\n"));
