@@ -60,7 +60,8 @@ constexpr std::string_view kClusterSchema =
         "sqlite_mirror":{"type":"object","required":["async","applied","newest_event","lag","dropped"],
           "description":"This server's search view.","properties":{
           "async":{"type":"boolean"},"applied":{"type":"integer","description":"The last event in it."},
-          "newest_event":{"type":"integer"},"lag":{"type":"integer","description":"Events it has still to apply."},
+          "newest_event":{"type":"integer"},"lag":{"type":"integer",
+            "description":"How far it is behind, in numbers of events, which have gaps; 0: not at all."},
           "dropped":{"type":"integer"}}}}})";
 
 HttpReply JsonReply(int status, const json::object& body) {
