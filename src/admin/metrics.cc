@@ -16,18 +16,6 @@ using ::prometheus::MetricType;
 
 using Labels = std::vector<ClientMetric::Label>;
 
-std::string_view DurabilityName(store::Durability durability) {
-  switch (durability) {
-    case store::Durability::kSync:
-      return "sync";
-    case store::Durability::kInterval:
-      return "interval";
-    case store::Durability::kOs:
-      return "os";
-  }
-  return "";
-}
-
 // Collects families in the order in which they are documented. A family is begun by the first call
 // with its name; the calls of one family follow each other.
 class Collector {
@@ -196,6 +184,18 @@ void CollectLoops(const MetricsSnapshot& snapshot, Collector& collector) {
 }
 
 }  // namespace
+
+std::string_view DurabilityName(store::Durability durability) {
+  switch (durability) {
+    case store::Durability::kSync:
+      return "sync";
+    case store::Durability::kInterval:
+      return "interval";
+    case store::Durability::kOs:
+      return "os";
+  }
+  return "";
+}
 
 std::string FormatMetrics(const MetricsSnapshot& snapshot) {
   Collector collector;

@@ -58,6 +58,8 @@ struct MetricsSnapshot {
   ProcessUsage process;
 };
 
+std::string_view DurabilityName(store::Durability durability);  // "sync"
+
 // In Prometheus' text format, version 0.0.4. docs/operations.md lists the names.
 std::string FormatMetrics(const MetricsSnapshot& snapshot);
 

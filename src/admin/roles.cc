@@ -32,6 +32,8 @@ constexpr std::array kPermissions = {
     Permission{"seats.manage", true, false, false, true},
     Permission{"admin", true, false, false, true},
     Permission{"admin.backup", true, false, false, true},
+    Permission{"jobs.backup", false, false, false, true},
+    Permission{"jobs.restore", false, false, false, true},
     Permission{"keys.read", true, false, false, false},
     Permission{"keys.manage", false, false, false, true},
     Permission{"audit.read", true, false, false, false},

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "admin/backup.h"
+#include "admin/dump_routes.h"
 #include "doors/on_pool.h"
 
 namespace cairn::admin {
@@ -36,6 +37,32 @@ constexpr std::string_view kBackupRequestSchema =
 constexpr std::string_view kBackupSchema =
     R"({"type":"object","required":["directory","bytes","duration_ms"],"properties":{
         "directory":{"type":"string"},"bytes":{"type":"integer"},"duration_ms":{"type":"integer"}}})";
+
+constexpr std::string_view kClusterSchema =
+    R"({"type":"object","required":["mode","node_id","server_version","status","started_at","uptime_seconds",
+        "durability","last_commit","durable_commit"],"properties":{
+        "mode":{"type":"string","enum":["single","cluster"],
+          "description":"single: the embedded engine. cluster: PostgreSQL, which other servers may share."},
+        "node_id":{"type":"string","description":"Of this run of this server: the run_id of INFO."},
+        "server_version":{"type":"string"},
+        "status":{"type":"string","enum":["ready","not_ready"]},
+        "reason":{"type":"string","description":"Why it is not ready."},
+        "started_at":{"type":"string"},"uptime_seconds":{"type":"integer"},
+        "durability":{"type":"string","enum":["sync","interval","os"]},
+        "last_commit":{"type":"integer","description":"The newest commit this server has seen."},
+        "durable_commit":{"type":"integer"},
+        "fires_timers":{"type":"boolean","description":"Left out in a cluster: servers take turns."},
+        "nodes":{"type":"array","description":"Left out in a cluster: servers do not know of one another.",
+          "items":{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}},
+        "events":{"type":"object","required":["newest","removed"],
+          "description":"Numbers of the event log; left out if the store cannot be read.","properties":{
+          "newest":{"type":"integer"},"removed":{"type":"integer","description":"Events up to this one are gone."}}},
+        "sqlite_mirror":{"type":"object","required":["async","applied","newest_event","lag","dropped"],
+          "description":"This server's search view.","properties":{
+          "async":{"type":"boolean"},"applied":{"type":"integer","description":"The last event in it."},
+          "newest_event":{"type":"integer"},"lag":{"type":"integer",
+            "description":"How far it is behind, in numbers of events, which have gaps; 0: not at all."},
+          "dropped":{"type":"integer"}}}}})";
 
 HttpReply JsonReply(int status, const json::object& body) {
   return HttpResponse::Json(status, json::serialize(body));
@@ -103,6 +130,13 @@ awaitable<Result<HttpReply>> Metrics(const AdminParts& parts) {
   co_return HttpReply(std::move(response));
 }
 
+awaitable<Result<HttpReply>> Cluster(const AdminParts& parts) {
+  auto work = [&parts]() -> Result<std::string> { return ClusterStatusJson(parts.cluster()); };
+  Result<std::string> text = co_await doors::OnPool(parts.pool, std::move(work));
+  if (!text.ok()) co_return text.error();
+  co_return HttpReply(HttpResponse::Json(200, *std::move(text)));
+}
+
 }  // namespace
 
 void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
@@ -120,12 +154,20 @@ void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
              .responses = {{200, "It does.", kReadySchema},
                            {503, "It does not, and why.", kNotReadySchema}},
              .handler = [parts](const RouteCall&) { return Ready(parts->health); }});
+  for (const std::string_view path : {"/metrics", "/api/v1/metrics"}) {
+    table.Add({.method = "GET",
+               .path = path,
+               .permission = "metrics.read",
+               .summary = "Figures for Prometheus.",
+               .responses = {{200, "In the text format.", "", "text/plain"}},
+               .handler = [parts](const RouteCall&) { return Metrics(*parts); }});
+  }
   table.Add({.method = "GET",
-             .path = "/metrics",
+             .path = "/api/v1/cluster/status",
              .permission = "metrics.read",
-             .summary = "Figures for Prometheus.",
-             .responses = {{200, "In the text format.", "", "text/plain"}},
-             .handler = [parts](const RouteCall&) { return Metrics(*parts); }});
+             .summary = "What this server is, how far it is, and what it shares.",
+             .responses = {{200, "It is this.", kClusterSchema}},
+             .handler = [parts](const RouteCall&) { return Cluster(*parts); }});
   table.Add({.method = "POST",
              .path = "/v1/admin/backup",
              .permission = "admin.backup",
@@ -134,6 +176,7 @@ void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
              .request_schema = kBackupRequestSchema,
              .responses = {{200, "The backup is complete and durable.", kBackupSchema}},
              .handler = [parts](const RouteCall& call) { return Backup(*parts, call); }});
+  AddDumpRoutes(parts, table);
 }
 
 }  // namespace cairn::admin

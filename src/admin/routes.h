@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "admin/cluster_status.h"
 #include "admin/health.h"
 #include "admin/metrics.h"
 #include "base/clock.h"
@@ -20,9 +21,11 @@ struct AdminParts {
   ThreadPool& pool;                          // for what waits for the disk
   std::string data;                          // the data directory, absolute
   std::function<MetricsSnapshot()> metrics;  // called on the pool
+  std::function<ClusterStatus()> cluster;    // likewise
 };
 
-// Adds /healthz, /readyz, /metrics and /v1/admin/backup.
+// Adds /healthz, /readyz, /metrics, /v1/admin/backup, and under /api/v1 metrics, cluster/status,
+// admin/backup and admin/restore.
 void AddRoutes(const AdminParts& parts, doors::RouteTable& table);
 
 }  // namespace cairn::admin

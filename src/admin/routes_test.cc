@@ -31,7 +31,8 @@ class RoutesTest : public ::testing::Test {
                .clock = clock_,
                .pool = pool_,
                .data = directory_ / "data",
-               .metrics = [this] { return MetricsSnapshot{.store = store_->stats()}; }},
+               .metrics = [this] { return MetricsSnapshot{.store = store_->stats()}; },
+               .cluster = [this] { return cluster_; }},
               table_);
     handler_ = table_.MakeHandler(loop_);
   }
@@ -69,6 +70,7 @@ class RoutesTest : public ::testing::Test {
   SystemClock clock_;
   std::unique_ptr<store::Store> store_;
   std::optional<Health> health_;
+  ClusterStatus cluster_;
   boost::asio::io_context io_;  // outlives the pool, as OnPool needs it
   ThreadPool pool_{{.name = "test", .threads = 1}};
   net::Loop loop_;
@@ -98,6 +100,45 @@ TEST_F(RoutesTest, MetricsAreInPrometheusTextFormat) {
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.headers.Get("Content-Type"), kMetricsType);
   EXPECT_NE(response.body.find("cairn_store_commits_total"), std::string::npos);
+}
+
+TEST_F(RoutesTest, MetricsAreAlsoWhereJobClientsLook) {
+  const net::HttpResponse response = Ask("GET", "/api/v1/metrics");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.headers.Get("Content-Type"), kMetricsType);
+  EXPECT_EQ(response.body, Ask("GET", "/metrics").body);
+}
+
+TEST_F(RoutesTest, AServerAloneTellsAllAboutTheCluster) {
+  cluster_ = {.node_id = "n1",
+              .version = "1.2.3",
+              .started = Timestamp::FromMillis(1'700'000'000'000),
+              .now = Timestamp::FromMillis(1'700'000'090'500),
+              .last_commit = 12,
+              .durable_commit = 11,
+              .events = ClusterStatus::Events{.newest = 100, .removed = 20, .in_view = 97}};
+  const net::HttpResponse response = Ask("GET", "/api/v1/cluster/status");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(Fault("/api/v1/cluster/status", response), "");
+  EXPECT_EQ(boost::json::parse(response.body), boost::json::parse(R"({
+      "mode":"single","node_id":"n1","server_version":"1.2.3","status":"ready",
+      "started_at":"2023-11-14T22:13:20Z","uptime_seconds":90,"durability":"sync",
+      "last_commit":12,"durable_commit":11,"fires_timers":true,"nodes":[{"id":"n1"}],
+      "events":{"newest":100,"removed":20},
+      "sqlite_mirror":{"async":true,"applied":97,"newest_event":100,"lag":3,"dropped":0}})"));
+}
+
+TEST_F(RoutesTest, AServerAmongOthersTellsOnlyWhatItKnows) {
+  cluster_ = {.shared = true, .why_not_ready = "the server is stopping"};
+  const net::HttpResponse response = Ask("GET", "/api/v1/cluster/status");
+  EXPECT_EQ(Fault("/api/v1/cluster/status", response), "");
+  const boost::json::value status = boost::json::parse(response.body);
+  EXPECT_EQ(status.at("mode"), "cluster");
+  EXPECT_EQ(status.at("status"), "not_ready");
+  EXPECT_EQ(status.at("reason"), "the server is stopping");
+  for (const char* unknown : {"fires_timers", "nodes", "events", "sqlite_mirror"}) {
+    EXPECT_FALSE(status.as_object().contains(unknown)) << unknown;
+  }
 }
 
 TEST_F(RoutesTest, BackupAnswersAsItsRowSaysAndTheBackupIsThere) {
@@ -142,7 +183,8 @@ TEST_F(RoutesTest, AFullPoolIsAnErrorNotAWait) {
              .clock = clock_,
              .pool = stopped,
              .data = directory_ / "data",
-             .metrics = [] { return MetricsSnapshot(); }},
+             .metrics = [] { return MetricsSnapshot(); },
+             .cluster = [] { return ClusterStatus(); }},
             table);
   handler_ = table.MakeHandler(loop_);
   EXPECT_EQ(Ask("GET", "/metrics").status, 429);

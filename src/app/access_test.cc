@@ -6,6 +6,7 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -656,6 +657,58 @@ TEST_F(AccessTest, TheAuditLogHasWhoChangedWhatAtBothDoors) {
   EXPECT_EQ(page.at("audit_logs").at(0).at("metadata").at("query"), "timeout=0");
 }
 
+TEST_F(AccessTest, JobsAreBackedUpAndRestoredByAdminsAlone) {
+  MakeAdmin();
+  const std::string op = MakeKey("op", R"("role":"operator")");
+  const std::string job = Enqueue("q", R"(,"payload":{ "a" : 1.0 })");
+  AskOk(admin_, "POST", "/api/v1/webhooks", R"({"url":"http://127.0.0.1:9/","secret":"pearl"})");
+  const std::string backup = "/api/v1/admin/backup";
+  const std::string restore = "/api/v1/admin/restore";
+  EXPECT_EQ(Refusal(Ask(op, "GET", backup)), "403 FORBIDDEN");
+  EXPECT_EQ(Refusal(Ask(op, "POST", restore, "{}")), "403 FORBIDDEN");
+  const net::HttpResponse dump = Ask(admin_, "GET", backup);
+  EXPECT_EQ(dump.status, 200);
+  EXPECT_EQ(dump.headers.Get("Content-Type"), "application/x-ndjson");
+  EXPECT_THAT(dump.body, AllOf(HasSubstr("pearl"), HasSubstr(R"({ \"a\" : 1.0 })")));
+  EXPECT_EQ(Refusal(Ask(admin_, "POST", restore, dump.body)), "409 CONFLICT");
+
+  // Into another server.
+  server_.reset();
+  std::filesystem::remove_all(directory_ / "data");
+  admin_.clear();
+  StartServer();
+  EXPECT_EQ(Refusal(Ask("", "POST", restore, "{}")), "400 VALIDATION_ERROR");
+  EXPECT_EQ(Refusal(Ask("", "POST", restore + "?line=0", dump.body)), "400 VALIDATION_ERROR");
+  const size_t half = dump.body.find('\n') + 1;
+  const json::value taken = AskOk("", "POST", restore, dump.body.substr(0, half));
+  EXPECT_EQ(taken, json::parse(R"({"status":"taken","lines":1})"));
+  const json::value restored = AskOk("", "POST", restore + "?line=2", dump.body.substr(half));
+  EXPECT_EQ(restored.at("status"), "restored");
+  EXPECT_EQ(restored.at("jobs"), 1);
+  EXPECT_EQ(restored.at("verify").at("sound"), true);
+  EXPECT_THAT(Ask("", "GET", "/api/v1/jobs/" + job).body, HasSubstr(R"("payload":{ "a" : 1.0 })"));
+  // The search view has heard of it.
+  EXPECT_EQ(AskOk("", "POST", "/api/v1/jobs/search", R"({"queue":"q"})").at("total"), 1);
+  const json::value log = AskOk("", "GET", "/api/v1/audit-logs?path_prefix=" + restore);
+  EXPECT_EQ(log.at("total"), 4);
+}
+
+TEST_F(AccessTest, TheClusterIsThisServerAndWhatItKnows) {
+  Enqueue("q");
+  AskOk("", "POST", "/api/v1/jobs/search", "{}");  // the view has all of it
+  const json::value status = AskOk("", "GET", "/api/v1/cluster/status");
+  EXPECT_EQ(status.at("mode"), "single");
+  EXPECT_EQ(status.at("status"), "ready");
+  EXPECT_EQ(status.at("durability"), "os");
+  EXPECT_EQ(status.at("events").at("newest"), status.at("sqlite_mirror").at("applied"));
+  EXPECT_EQ(status.at("sqlite_mirror").at("lag"), 0);
+  EXPECT_EQ(status.at("nodes").at(0).at("id"), status.at("node_id"));
+  net::RespClient client = Connect();
+  EXPECT_THAT(Run(client, {"INFO", "server"}),
+              HasSubstr("run_id:" + std::string(status.at("node_id").as_string())));
+  EXPECT_THAT(Ask("", "GET", "/api/v1/metrics").body, HasSubstr("cairn_jobs_view_event"));
+}
+
 TEST_F(AccessTest, AnswersAreAsTheDocumentSays) {
   MakeAdmin();
   const json::value document = AskOk(admin_, "GET", "/openapi.json");
@@ -682,6 +735,15 @@ TEST_F(AccessTest, AnswersAreAsTheDocumentSays) {
   EXPECT_EQ(fault(keys, "delete", Ask(admin_, "DELETE", keys, R"({"key_hash":"x"})")), "");
   EXPECT_EQ(fault("/api/v1/auth/status", "get", Ask(admin_, "GET", "/api/v1/auth/status")), "");
   EXPECT_EQ(fault("/api/v1/audit-logs", "get", Ask(admin_, "GET", "/api/v1/audit-logs")), "");
+  const std::string cluster = "/api/v1/cluster/status";
+  EXPECT_EQ(fault(cluster, "get", Ask(admin_, "GET", cluster)), "");
+  const std::string restore = "/api/v1/admin/restore";
+  const std::string dump = Ask(admin_, "GET", "/api/v1/admin/backup").body;
+  EXPECT_EQ(fault(restore, "post", Ask(admin_, "POST", restore, "[]")), "");
+  const size_t half = dump.find('\n') + 1;
+  EXPECT_EQ(fault(restore, "post", Ask(admin_, "POST", restore, dump.substr(0, half))), "");
+  EXPECT_EQ(fault(restore, "post", Ask(admin_, "POST", restore + "?line=9", dump)), "");
+  EXPECT_EQ(fault(restore, "post", Ask(admin_, "POST", restore, dump)), "");
 }
 
 }  // namespace

@@ -18,15 +18,27 @@ ApiClient::ApiClient(const Config& config, const Url& url, const std::string& ca
     : headers_(RequestHeaders(config)),
       client_(url.address, {.tls = url.tls, .ca_file = ca_file, .timeout = timeout}) {}
 
+namespace {
+
+Error ErrorOf(const net::HttpResponse& response) {
+  const ErrorCode code = response.status == 404 ? ErrorCode::kNotFound : ErrorCode::kUnavailable;
+  return {code, MessageOf(response)};
+}
+
+}  // namespace
+
+Result<void> ApiClient::Download(const std::string& path, const net::HttpClient::TakePiece& take) {
+  CAIRN_ASSIGN_OR_RETURN(const net::HttpResponse response, client_.Download(path, headers_, take));
+  if (response.status >= 300) return ErrorOf(response);
+  return {};
+}
+
 Result<json::value> ApiClient::Request(std::string_view method, const std::string& path,
                                        std::string body) {
   const Result<net::HttpResponse> response =
       client_.Request(method, path, std::move(body), headers_);
   if (!response.ok()) return response.error();
-  if (response->status >= 300) {
-    const ErrorCode code = response->status == 404 ? ErrorCode::kNotFound : ErrorCode::kUnavailable;
-    return Error{code, MessageOf(*response)};
-  }
+  if (response->status >= 300) return ErrorOf(*response);
   boost::system::error_code failure;
   json::value answer = json::parse(response->body, failure);
   if (failure) return Error{ErrorCode::kUnavailable, "the server's answer is not JSON"};

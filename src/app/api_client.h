@@ -34,6 +34,8 @@ class ApiClient {
   }
   Result<boost::json::value> Request(std::string_view method, const std::string& path,
                                      std::string body);
+  // The body of a GET, piece by piece.
+  Result<void> Download(const std::string& path, const net::HttpClient::TakePiece& take);
 
  private:
   net::HttpHeaders headers_;

@@ -40,4 +40,14 @@ Result<admin::JobMetrics> ReadJobMetrics(store::Store& store, const view::View& 
   return metrics;
 }
 
+Result<admin::ClusterStatus::Events> ReadEventPositions(store::Store& store,
+                                                        const view::View& view) {
+  // Read first: it must not be ahead of the newest event.
+  admin::ClusterStatus::Events events{.in_view = view.position()};
+  CAIRN_ASSIGN_OR_RETURN(const std::unique_ptr<store::Snapshot> reader, store.Read());
+  CAIRN_ASSIGN_OR_RETURN(events.newest, jobs::NewestEvent(*reader));
+  CAIRN_ASSIGN_OR_RETURN(events.removed, jobs::RemovedEvents(*reader));
+  return events;
+}
+
 }  // namespace cairn::app

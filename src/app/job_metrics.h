@@ -1,5 +1,6 @@
 #pragma once
 
+#include "admin/cluster_status.h"
 #include "admin/metrics.h"
 #include "base/result.h"
 #include "store/store.h"
@@ -9,5 +10,8 @@ namespace cairn::app {
 
 // Reads the state of each queue, so it belongs on a thread that may wait.
 Result<admin::JobMetrics> ReadJobMetrics(store::Store& store, const view::View& view);
+// The event log and how far the view is in it.
+Result<admin::ClusterStatus::Events> ReadEventPositions(store::Store& store,
+                                                        const view::View& view);
 
 }  // namespace cairn::app

@@ -9,6 +9,7 @@
 #include <boost/json/serialize.hpp>
 #include <limits>
 
+#include "app/job_dump.h"
 #include "net/http/message.h"
 
 namespace cairn::app {
@@ -124,6 +125,15 @@ void PrintVerification(const json::value& report, const Terminal& terminal) {
   if (const std::string more = TextOf(report, "more_problems"); more != "0") {
     terminal.Print(fmt::format("and {} more", more));
   }
+}
+
+void PrintExported(const json::value& answer, const Terminal& terminal) {
+  terminal.Print(fmt::format("{} bytes in {}", TextOf(answer, "bytes"), TextOf(answer, "file")));
+}
+
+void PrintImported(const json::value& answer, const Terminal& terminal) {
+  terminal.Print(fmt::format("{} jobs restored", TextOf(answer, "jobs")));
+  PrintVerification(answer.at("verify"), terminal);
 }
 
 // --- Actions -------------------------------------------------------------------------------------
@@ -303,6 +313,17 @@ Result<Asked> Verify(ApiClient& client, const JobsOptions& /*options*/) {
   return Asked{std::move(report), exit};
 }
 
+Result<Asked> Export(ApiClient& client, const JobsOptions& options) {
+  CAIRN_ASSIGN_OR_RETURN(const uint64_t bytes, ExportJobs(client, options.arguments[0]));
+  return Asked{json::object{{"file", options.arguments[0]}, {"bytes", bytes}}};
+}
+
+Result<Asked> Import(ApiClient& client, const JobsOptions& options) {
+  CAIRN_ASSIGN_OR_RETURN(json::value answer, ImportJobs(client, options.arguments[0]));
+  const int exit = answer.at("verify").at("sound").as_bool() ? kExitOk : kExitFailure;
+  return Asked{std::move(answer), exit};
+}
+
 constexpr size_t kAny = std::numeric_limits<size_t>::max();
 
 struct ActionRow {
@@ -327,6 +348,8 @@ constexpr std::array kActions = {
     ActionRow{"move", "ID QUEUE", 2, 2, Move, PrintStatus},
     ActionRow{"delete", "ID…", 1, kAny, Delete, PrintStatus},
     ActionRow{"verify", "", 0, 0, Verify, PrintVerification},
+    ActionRow{"export", "FILE", 1, 1, Export, PrintExported},
+    ActionRow{"import", "FILE", 1, 1, Import, PrintImported},
 };
 
 int Complain(const Terminal& terminal, const Error& error) {
@@ -366,8 +389,11 @@ int Jobs(const Config& config, const JobsOptions& options, const Terminal& termi
     return kExitUsage;
   }
   const bool waits = options.action == "enqueue" && options.wait_seconds > 0;
-  Result<ApiClient> client =
-      ApiClient::Connect(config, options.server, std::chrono::seconds(30 + options.wait_seconds));
+  // An import is answered when all of it is done.
+  const auto patience = options.action == "import"
+                            ? std::chrono::seconds(std::chrono::hours(1))
+                            : std::chrono::seconds(30 + options.wait_seconds);
+  Result<ApiClient> client = ApiClient::Connect(config, options.server, patience);
   if (!client.ok()) return Complain(terminal, client.error());
   const Result<Asked> asked = (waits ? EnqueueAndWait : row->run)(*client, options);
   if (!asked.ok()) return Complain(terminal, asked.error());

@@ -200,7 +200,8 @@ class Server::Impl {
                       .clock = clock_,
                       .pool = instance_.pool(),
                       .data = std::filesystem::absolute(config_.data).lexically_normal().string(),
-                      .metrics = [this] { return Metrics(); }},
+                      .metrics = [this] { return Metrics(); },
+                      .cluster = [this] { return Cluster(); }},
                      routes_);
     seats::AddSeatRoutes({.store = route_store_,
                           .pubsub = instance_.pubsub(),
@@ -255,6 +256,23 @@ class Server::Impl {
       snapshot.jobs = std::move(*jobs);
     }
     return snapshot;
+  }
+
+  admin::ClusterStatus Cluster() {
+    const store::StoreStats stats = store_->stats();
+    admin::ClusterStatus status{.shared = store_->shared(),
+                                .node_id = instance_.run_id(),
+                                .version = std::string(kVersion),
+                                .started = instance_.started(),
+                                .now = clock_.Now(),
+                                .why_not_ready = health_.WhyNotReady(),
+                                .durability = store_->durability(),
+                                .last_commit = stats.last_commit,
+                                .durable_commit = stats.durable_commit};
+    if (const auto events = ReadEventPositions(*store_, view_); events.ok()) {
+      status.events = *events;
+    }
+    return status;
   }
 
   const Config config_;

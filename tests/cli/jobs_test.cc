@@ -84,6 +84,29 @@ TEST_F(JobsCommandTest, AJobIsEnqueuedShownAndChanged) {
   EXPECT_THAT(gone.err, StartsWith("cairn: jobs: "));
 }
 
+TEST_F(JobsCommandTest, JobsAreExportedAndImportedElsewhere) {
+  const std::string id = Enqueue({"mail", R"({ "to" : "ann" })", "--tag", "tenant=a"});
+  const std::string held = Enqueue({"mail", "[]"});
+  Jobs({"hold", held});
+  const std::string file = directory_ / "jobs.ndjson";
+  const Finished exported = Jobs({"export", file});
+  EXPECT_EQ(exported.status.code, 0) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr(file));
+  EXPECT_EQ(Jobs({"export", file}).status.code, 1);  // it is there
+  const Finished refused = Jobs({"import", file});
+  EXPECT_EQ(refused.status.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("already"));
+
+  const json::value before = Job(id);
+  server_ = Server::MustStart({.data = directory_ / "other"});
+  const Finished imported = Jobs({"import", file});
+  EXPECT_EQ(imported.status.code, 0) << imported.err;
+  EXPECT_THAT(imported.out, HasSubstr("2 jobs restored"));
+  EXPECT_EQ(Job(id), before);
+  EXPECT_EQ(Job(held).at("state"), "held");
+  EXPECT_EQ(Jobs({"verify"}).status.code, 0);
+}
+
 TEST_F(JobsCommandTest, APayloadArrivesByteForByte) {
   for (const char* payload :
        {"[1,2]", "[ 1,\t2 ]", "[]", "[[1,2],[3]]", R"(["a,b"])", R"({"a":[1,2],"b":"x=y"})", "-5",

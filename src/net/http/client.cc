@@ -37,6 +37,30 @@ class HttpClient::Impl {
 
   Result<HttpResponse> Request(std::string_view method, std::string_view target, std::string body,
                                const HttpHeaders& headers) {
+    CAIRN_ASSIGN_OR_RETURN(const auto request, Prepare(method, target, std::move(body), headers));
+    auto response = options_.tls ? Exchange(*tls_, request) : Exchange(*plain_, request);
+    if (!response.ok()) Close();
+    return response;
+  }
+
+  Result<HttpResponse> Download(std::string_view target, const HttpHeaders& headers,
+                                const TakePiece& take) {
+    CAIRN_ASSIGN_OR_RETURN(const auto request, Prepare("GET", target, {}, headers));
+    auto response = options_.tls ? Fetch(*tls_, request, take) : Fetch(*plain_, request, take);
+    if (!response.ok()) Close();
+    return response;
+  }
+
+  void Close() {
+    tls_.reset();
+    plain_.reset();
+    buffer_.clear();
+  }
+
+ private:
+  // The request, with a connection to send it on.
+  Result<http::request<http::string_body>> Prepare(std::string_view method, std::string_view target,
+                                                   std::string body, const HttpHeaders& headers) {
     if (tls_.has_value() || plain_.has_value()) {
       if (!IsStillOpen()) Close();
     }
@@ -50,19 +74,9 @@ class HttpClient::Impl {
     for (const auto& [name, value] : headers.fields()) request.insert(name, value);
     request.body() = std::move(body);
     request.prepare_payload();
-
-    auto response = options_.tls ? Exchange(*tls_, request) : Exchange(*plain_, request);
-    if (!response.ok()) Close();
-    return response;
+    return request;
   }
 
-  void Close() {
-    tls_.reset();
-    plain_.reset();
-    buffer_.clear();
-  }
-
- private:
   beast::tcp_stream& socket() { return options_.tls ? beast::get_lowest_layer(*tls_) : *plain_; }
 
   // Whether the server has neither closed nor said anything since the last response.
@@ -123,18 +137,56 @@ class HttpClient::Impl {
     if (request.method() == http::verb::head) parser.skip(true);
     const error_code read_failure =
         Await([&](auto done) { http::async_read(stream, buffer_, parser, Dropping(done)); });
-    if (read_failure) {
-      return Error{ErrorCode::kOutcomeUnknown,
-                   "no response from " + ToString(server_) + ": " + read_failure.message()};
+    if (read_failure) return NoResponse(read_failure);
+    HttpResponse response = HeadOf(parser);
+    response.body = std::move(parser.get().body());
+    if (failure || !parser.keep_alive()) Close();
+    return response;
+  }
+
+  template <typename Stream>
+  Result<HttpResponse> Fetch(Stream& stream, const http::request<http::string_body>& request,
+                             const TakePiece& take) {
+    socket().expires_after(options_.timeout);
+    error_code failure =
+        Await([&](auto done) { http::async_write(stream, request, Dropping(done)); });
+    if (failure) return NoResponse(failure);
+    http::response_parser<http::string_body> parser;
+    parser.body_limit(boost::none);
+    failure =
+        Await([&](auto done) { http::async_read_header(stream, buffer_, parser, Dropping(done)); });
+    if (failure) return NoResponse(failure);
+    HttpResponse response = HeadOf(parser);
+    std::string& body = parser.get().body();
+    while (!parser.is_done()) {
+      socket().expires_after(options_.timeout);
+      failure =
+          Await([&](auto done) { http::async_read_some(stream, buffer_, parser, Dropping(done)); });
+      if (failure) return NoResponse(failure);
+      if (response.status < 300) {
+        CAIRN_RETURN_IF_ERROR(take(body));
+        body.clear();
+      } else if (body.size() > options_.body_limit) {
+        return Error{ErrorCode::kTooLarge, "the answer of " + ToString(server_) + " is too large"};
+      }
     }
+    response.body = std::move(body);
+    if (!parser.keep_alive()) Close();
+    return response;
+  }
+
+  static HttpResponse HeadOf(const http::response_parser<http::string_body>& parser) {
     HttpResponse response;
     response.status = static_cast<int>(parser.get().result_int());
     for (const auto& field : parser.get().base()) {
       response.headers.Add(ToStdString(field.name_string()), ToStdString(field.value()));
     }
-    response.body = std::move(parser.get().body());
-    if (failure || !parser.keep_alive()) Close();
     return response;
+  }
+
+  Error NoResponse(const error_code& failure) const {
+    return {ErrorCode::kOutcomeUnknown,
+            "no whole response from " + ToString(server_) + ": " + failure.message()};
   }
 
   // Runs one asynchronous operation to its end.
@@ -190,6 +242,11 @@ Result<HttpResponse> HttpClient::Post(std::string_view target, std::string body,
 Result<HttpResponse> HttpClient::Request(std::string_view method, std::string_view target,
                                          std::string body, const HttpHeaders& headers) {
   return impl_->Request(method, target, std::move(body), headers);
+}
+
+Result<HttpResponse> HttpClient::Download(std::string_view target, const HttpHeaders& headers,
+                                          const TakePiece& take) {
+  return impl_->Download(target, headers, take);
 }
 
 void HttpClient::Close() { impl_->Close(); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,6 +36,11 @@ class HttpClient {
                             const HttpHeaders& headers = {});
   Result<HttpResponse> Request(std::string_view method, std::string_view target, std::string body,
                                const HttpHeaders& headers);
+  // Get for a body of any size: that of a 2xx goes to `take` piece by piece, and the response has
+  // none. The time-out counts from the last piece. An error of `take` ends it and is returned.
+  using TakePiece = std::function<Result<void>(std::string_view piece)>;
+  Result<HttpResponse> Download(std::string_view target, const HttpHeaders& headers,
+                                const TakePiece& take);
   void Close();
 
  private:

@@ -103,7 +103,25 @@ struct HttpLateResponse {
   std::function<boost::asio::awaitable<void>()> unsent;
 };
 
-using HttpReply = std::variant<HttpResponse, HttpEventStream, HttpWebSocket, HttpLateResponse>;
+// Where the body of a streamed response goes. Used on the loop's thread, one call at a time.
+class BodySink {
+ public:
+  virtual ~BodySink() = default;
+  // Returns when there is room for more: a client that reads slowly slows down who writes. False,
+  // at once and from then on, when the client is gone or the server drains.
+  virtual boost::asio::awaitable<bool> Write(std::string piece) = 0;
+};
+
+// A response whose body is made piece by piece, so that nobody has to hold all of it. `run` returns
+// whether the body is complete. If it is not, the connection ends without the mark that HTTP/1.1
+// has for the end of a body, and the client knows.
+struct HttpBodyStream {
+  HttpHeaders headers;
+  std::function<boost::asio::awaitable<bool>(BodySink&)> run;
+};
+
+using HttpReply =
+    std::variant<HttpResponse, HttpEventStream, HttpWebSocket, HttpLateResponse, HttpBodyStream>;
 
 // What the server calls, always on the loop's thread: one handler object per loop. The requests of
 // one connection are handled one after the other; those of different connections interleave where a

@@ -61,7 +61,7 @@ struct Gone {};
 using ReadResult = std::variant<Gone, HttpRefusal, HttpRequest>;
 
 template <typename Stream>
-class Session final : public HttpSession, public StreamHost {
+class Session final : public HttpSession, public StreamHost, public BodySink {
  public:
   static constexpr bool kTls = std::is_same_v<Stream, TlsStream>;
 
@@ -124,6 +124,16 @@ class Session final : public HttpSession, public StreamHost {
     co_return true;
   }
 
+  // A piece of a streamed body.
+  awaitable<bool> Write(std::string piece) override {
+    if (body_broken_ || shard_->draining()) co_return false;
+    if (piece.empty()) co_return true;  // as a chunk it would be the last
+    if (chunked_) piece = fmt::format("{:x}\r\n{}\r\n", piece.size(), piece);
+    const bool sent = co_await Write(std::string_view(piece), {});
+    body_broken_ = !sent;
+    co_return sent;
+  }
+
   // Returns when the client has left. What it sends meanwhile is ignored.
   awaitable<void> AwaitClientGone() override {
     std::array<char, 1024> ignored;
@@ -177,6 +187,10 @@ class Session final : public HttpSession, public StreamHost {
     LogRequest(what, status);
     if (auto* events = std::get_if<HttpEventStream>(&reply)) {
       co_await SendEvents(*events);
+      co_return false;
+    }
+    if (auto* stream = std::get_if<HttpBodyStream>(&reply)) {
+      co_await SendBody(*stream);
       co_return false;
     }
     if (auto* upgrade = std::get_if<HttpWebSocket>(&reply)) {
@@ -405,6 +419,33 @@ class Session final : public HttpSession, public StreamHost {
     lingers_ = !run.broken();
   }
 
+  awaitable<void> SendBody(HttpBodyStream& stream) {
+    keep_alive_ = false;
+    chunked_ = parser_->get().version() == 11;
+    HttpHeaders headers = CommonHeaders(stream.headers);
+    headers.Set("Connection", "close");
+    if (chunked_) headers.Set("Transfer-Encoding", "chunked");
+    const std::string head = SerializeHead(200, headers);
+    const bool sent = co_await Write(head, {});
+    if (!sent || head_only_) co_return;
+    const bool complete = co_await RunBody(stream);
+    if (!complete || body_broken_) co_return;
+    if (chunked_) co_await Write("0\r\n\r\n", {});
+    lingers_ = true;
+  }
+
+  awaitable<bool> RunBody(HttpBodyStream& stream) {
+    std::string problem;
+    try {
+      const bool complete = co_await stream.run(*this);
+      co_return complete;
+    } catch (const std::exception& thrown) {
+      problem = thrown.what();
+    }
+    LogFailure("a streamed response failed", problem);
+    co_return false;
+  }
+
   awaitable<void> Upgrade(HttpWebSocket& upgrade) {
     socket_given_away_ = true;
     const HttpHeaders headers = CommonHeaders(upgrade.headers);
@@ -464,6 +505,8 @@ class Session final : public HttpSession, public StreamHost {
   bool keep_alive_ = false;
   bool head_only_ = false;
   bool lingers_ = false;
+  bool chunked_ = false;      // of a streamed body
+  bool body_broken_ = false;  // nobody reads it any more
   bool aborted_ = false;
   bool socket_given_away_ = false;
 };

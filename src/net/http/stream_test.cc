@@ -1,4 +1,4 @@
-// Responses that stay open: event streams and WebSockets, over TCP and TLS.
+// Responses that stay open: event streams, streamed bodies and WebSockets, over TCP and TLS.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,6 +119,73 @@ TEST_F(EventStreamTest, AServerMayEndWithStreamsOpen) {
   ReadUntil(client, "line 2");
   server_.reset();
   WaitUntil([&] { return log_.streams_ended == 1; });
+}
+
+// --- Streamed bodies ----------------------------------------------------------------------------
+
+class BodyStreamTest : public EventStreamTest {};
+
+TEST_F(BodyStreamTest, CarriesItsPieces) {
+  Start();
+  const auto response = Client().Get("/body/3");
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(response->headers.Get("Content-Type"), "text/plain");
+  EXPECT_EQ(response->body, "piece 1\npiece 2\npiece 3\n");
+  EXPECT_EQ(log_.streams_ended, 1);
+}
+
+TEST_F(BodyStreamTest, AClientMayTakeItPieceByPiece) {
+  Start();
+  HttpClient client = Client();
+  std::string body;
+  const auto take = [&](std::string_view piece) -> Result<void> {
+    body.append(piece);
+    return {};
+  };
+  const auto whole = client.Download("/body/1000", {}, take);
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  EXPECT_EQ(whole->body, "");
+  EXPECT_TRUE(body.starts_with("piece 1\npiece 2\n"));
+  EXPECT_TRUE(body.ends_with("piece 1000\n"));
+  EXPECT_FALSE(client.Download("/body/broken", {}, take).ok());
+  body.clear();
+  const auto missing = client.Download("/none", {}, take);
+  ASSERT_TRUE(missing.ok());
+  EXPECT_EQ(missing->status, 404);
+  EXPECT_EQ(missing->body, "{}");
+  EXPECT_EQ(body, "");
+}
+
+TEST_F(BodyStreamTest, OldClientsGetItWithoutChunks) {
+  Start();
+  EXPECT_THAT(Exchange("GET /body/2 HTTP/1.0\r\n\r\n"), HasSubstr("\r\n\r\npiece 1\npiece 2\n"));
+}
+
+TEST_F(BodyStreamTest, AClientCanTellThatABodyWasGivenUp) {
+  Start();
+  EXPECT_FALSE(Client().Get("/body/broken").ok());
+  EXPECT_EQ(log_.streams_ended, 1);
+}
+
+TEST_F(BodyStreamTest, AClientThatDoesNotReadEndsTheHandler) {
+  HttpServerOptions options;
+  options.write_timeout = std::chrono::milliseconds(50);
+  Start(options);
+  RespClient client = Raw();
+  ASSERT_TRUE(client.SendRaw("GET /body/10000000 HTTP/1.1\r\nHost: x\r\n\r\n").ok());
+  WaitUntil([&] { return log_.streams_ended == 1; });
+}
+
+TEST_F(BodyStreamTest, ADrainEndsTheBody) {
+  Start();
+  RespClient client = Raw();
+  ASSERT_TRUE(client.SendRaw("GET /body/100000000 HTTP/1.1\r\nHost: x\r\n\r\n").ok());
+  ReadUntil(client, "piece 2");
+  std::thread reader([&] { EXPECT_FALSE(All(client).ends_with("0\r\n\r\n")); });
+  server_->Drain(seconds(60));
+  reader.join();
+  EXPECT_EQ(log_.streams_ended, 1);
 }
 
 // --- WebSockets ---------------------------------------------------------------------------------

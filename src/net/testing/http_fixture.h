@@ -44,6 +44,7 @@ struct ToyHttpLog {
 //   /wait               answers when `proceed` is called
 //   /late               answers when `proceed` is called or its wait is cancelled, and says which
 //   /events/N           an event stream of N events; /events/forever does not end by itself
+//   /body/N             a streamed body of N pieces; /body/broken has one and is then given up
 //   /socket             a WebSocket that echoes
 class ToyHttpHandler final : public HttpHandler {
  public:
@@ -84,6 +85,14 @@ class ToyHttpHandler final : public HttpHandler {
       HttpEventStream stream = Events(request.segments[1]);
       co_return stream;
     }
+    if (name == "body") {
+      HttpBodyStream stream;
+      stream.headers.Set("Content-Type", "text/plain");
+      stream.run = [this, count = request.segments[1]](BodySink& sink) {
+        return SendPieces(sink, count);
+      };
+      co_return stream;
+    }
     if (name == "socket") {
       HttpWebSocket socket = Echoing();
       co_return socket;
@@ -122,6 +131,16 @@ class ToyHttpHandler final : public HttpHandler {
     const auto state = co_await boost::asio::this_coro::cancellation_state;
     const bool cancelled = state.cancelled() != boost::asio::cancellation_type::none;
     co_return HttpResponse::Text(200, cancelled ? "cancelled" : "late");
+  }
+
+  boost::asio::awaitable<bool> SendPieces(BodySink& sink, std::string count) {
+    const Ended ended(log_.streams_ended);
+    const int pieces = count == "broken" ? 1 : std::stoi(count);
+    for (int i = 1; i <= pieces; ++i) {
+      const bool sent = co_await sink.Write(std::string("piece ") + std::to_string(i) + "\n");
+      if (!sent) co_return false;
+    }
+    co_return count != "broken";
   }
 
   HttpEventStream Events(const std::string& count) {
