@@ -101,7 +101,7 @@ RocksStore::RocksStore(const Options& options, const Clock& clock, const Log& lo
     : version_(options.version),
       engine_(clock, log, options.memory.value_cache_bytes),
       syncer_(engine_, options.durability, options.sync_interval),
-      sequencer_(engine_, [this](Commit commit) { syncer_.Written(commit); }),
+      sequencer_(engine_, [this](Commit commit, size_t bytes) { syncer_.Written(commit, bytes); }),
       range_deletions_(engine_, options.range_deletion_rest) {}
 
 Result<std::unique_ptr<RocksStore>> RocksStore::Open(const Options& options, const Clock& clock,

@@ -23,7 +23,7 @@ size_t Sequencer::CounterKeyHash::operator()(const CounterKey& key) const {
   return HashOf({key.space, key.key});
 }
 
-Sequencer::Sequencer(Engine& engine, std::function<void(Commit)> committed)
+Sequencer::Sequencer(Engine& engine, std::function<void(Commit, size_t bytes)> committed)
     : engine_(engine), committed_(std::move(committed)) {}
 
 Result<Commit> Sequencer::Submit(const WriteSet& writes, std::span<const Stripes::Index> stripes,
@@ -89,7 +89,7 @@ Result<Commit> Sequencer::WriteAll(std::span<Entry* const> entries) {
     }
   }
   Release(entries);
-  committed_(commit);
+  committed_(commit, batch_.GetDataSize());
   if (!status.ok()) return *engine_.failure.get();
   return commit;
 }

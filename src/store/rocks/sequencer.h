@@ -27,8 +27,9 @@ namespace cairn::store::rocks {
 // A failed engine write stops all writing: RocksDB cannot tell how much of it reached the log.
 class Sequencer {
  public:
-  // `committed` is called with each new commit, on the writing thread; quick.
-  Sequencer(Engine& engine, std::function<void(Commit)> committed);
+  // `committed` is called with each new commit and how many bytes it wrote, on the writing thread;
+  // quick.
+  Sequencer(Engine& engine, std::function<void(Commit, size_t bytes)> committed);
 
   // Commits `writes`, made under `stripes`, which `owner` holds; releases them in any case.
   Result<Commit> Submit(const WriteSet& writes, std::span<const Stripes::Index> stripes,
@@ -66,7 +67,7 @@ class Sequencer {
   void UpdateCache(std::span<Entry* const> entries);
 
   Engine& engine_;
-  std::function<void(Commit)> committed_;
+  std::function<void(Commit, size_t)> committed_;
 
   std::mutex mutex_;
   std::condition_variable done_;

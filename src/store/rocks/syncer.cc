@@ -25,7 +25,8 @@ void Syncer::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Syncer::Written(Commit commit) {
+void Syncer::Written(Commit commit, size_t bytes) {
+  unsynced_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   uint64_t known = written_.load(std::memory_order_relaxed);
   while (known < commit.number && !written_.compare_exchange_weak(known, commit.number)) {
   }
@@ -48,10 +49,9 @@ void Syncer::Request(Commit commit) {
 
 void Syncer::SyncOrRequest(Commit commit) {
   if (IsDurable(commit)) return;
+  if (unsynced_bytes_.load(std::memory_order_relaxed) > kMuchUnsynced) return Request(commit);
   std::unique_lock syncing(sync_mutex_, std::try_to_lock);
-  if (!syncing || usual_sync_ns_ > kQuickSyncNs) {
-    return Request(commit);
-  }
+  if (!syncing || usual_sync_ns_ > kQuickSyncNs) return Request(commit);
   SyncOnce();
   const std::lock_guard lock(mutex_);
   advanced_.notify_all();
@@ -118,6 +118,7 @@ void Syncer::ThreadMain() {
 void Syncer::SyncLog() {
   const Commit target{engine_.visible_commit.load()};
   if (target <= durable()) return;
+  unsynced_bytes_.store(0, std::memory_order_relaxed);
   const uint64_t begin_ns = engine_.clock.MonotonicNs();
   const ::rocksdb::Status status = engine_.db->SyncWAL();
   if (!status.ok()) return engine_.failure.Set(ToError(status, "sync the log"));

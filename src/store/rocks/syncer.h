@@ -34,13 +34,14 @@ class Syncer {
   // Syncs what is left and ends the thread.
   void Stop();
 
-  // The sequencer wrote this commit, or failed to. Any thread.
-  void Written(Commit commit);
+  // The sequencer wrote this commit, so many bytes of the log, or failed to. Any thread.
+  void Written(Commit commit, size_t bytes);
   // Somebody waits for it, or may. Any thread; returns at once.
   void Request(Commit commit);
   // The same for a loop at the end of its turn. On a disk that syncs within kQuickSyncNs and that
   // nobody is syncing, this thread does it: waking another one, and being woken by it, takes as
   // long, and meanwhile requests trickle in that would share the next sync, one small commit each.
+  // More than kMuchUnsynced bytes are worth the other thread all the same.
   void SyncOrRequest(Commit commit);
 
   bool IsDurable(Commit commit) const;
@@ -60,6 +61,7 @@ class Syncer {
   };
 
   static constexpr uint64_t kQuickSyncNs = 500'000;
+  static constexpr size_t kMuchUnsynced = 64 * 1024;
 
   void ThreadMain();
   void SyncOnce();  // with sync_mutex_ held
@@ -71,6 +73,7 @@ class Syncer {
   const std::chrono::milliseconds interval_;
 
   std::atomic<uint64_t> written_{0};
+  std::atomic<size_t> unsynced_bytes_{0};
   std::atomic<uint64_t> syncs_{0};
   std::atomic<bool> idle_{false};  // the thread sleeps and has to be woken
 
