@@ -85,6 +85,16 @@ class Cairn:
         result["processor_us"] = (self.server.processor_seconds() - before) / jobs * 1e6
         return result
 
+    def settle(self):
+        """Waits until what a load left to do in the background (compaction, the search view) is done."""
+        deadline = time.monotonic() + RUN_SECONDS
+        while time.monotonic() < deadline:
+            before = self.server.processor_seconds()
+            time.sleep(1)
+            if self.server.processor_seconds() - before < 0.05:
+                return
+        raise SystemExit(f"cairn is still busy with itself after {RUN_SECONDS} s")
+
     def check(self, queue, **counts):
         """What the server says about a queue, after everything is over."""
         found = json.loads(self.server.command("QUEUE.GET", queue))
@@ -244,7 +254,8 @@ def median_sync_ms(directory):
 
 
 def pending(arguments, directory):
-    print(f"\nRates while jobs are pending (interval), {arguments.jobs:,} jobs more each", flush=True)
+    print(f"\nRates while jobs are pending (interval), {arguments.jobs:,} jobs more each, after the server has come to rest",
+          flush=True)
     print(f"  {'pending':>10} {'enqueue/s':>12} {'ratio':>7} {'lifecycle/s':>12} {'ratio':>7} {'server µs/job':>13}",
           flush=True)
     base = None
@@ -257,6 +268,7 @@ def pending(arguments, directory):
                 break
             cairn.load("enqueue", target - depth, **common)
             depth = target
+            cairn.settle()
             enqueue = cairn.load("enqueue", arguments.jobs, **common)
             cycle = cairn.load("lifecycle", arguments.jobs, **common)
             cairn.check("deep", pending=depth, active=0)

@@ -119,6 +119,7 @@ Result<DumpLine> JobOf(store::Reader& /*reader*/, const Row& row) {
   const auto id = DecodeNameKey(family::kJob, row.key);
   if (!id) return NoSuchRow(row.key);
   CAIRN_ASSIGN_OR_RETURN(Job job, DecodeJob(*id, row.value));
+  job.lease_sharers = 0;  // its due row will be its own
   return DumpLine(JobLine{.job = std::move(job)});
 }
 

@@ -210,6 +210,19 @@ TEST_F(DumpTest, WhatIsRestoredIsAsItWas) {
   to_.ExpectSound();
 }
 
+TEST_F(DumpTest, ALeaseThatWasSharedIsEachJobsOwnAfterwards) {
+  for (int i = 0; i < 3; ++i) from_.Enqueue("q");
+  const auto jobs = from_.Fetch("q", 3);
+  ASSERT_EQ(jobs[0].token, jobs[2].token);
+  RestoreInto(to_, DumpOf(from_));
+  to_.ExpectSound();
+  EXPECT_EQ(to_.Ack(jobs[1]), "OK");
+  to_.Advance(60'020);
+  EXPECT_EQ(to_.Count("q", "pending"), 2);
+  EXPECT_EQ(to_.Count("q", "completed"), 1);
+  to_.ExpectSound();
+}
+
 TEST_F(DumpTest, LifeGoesOnAfterARestore) {
   Fill();
   RestoreInto(to_, DumpOf(from_));
