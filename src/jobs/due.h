@@ -31,7 +31,7 @@ inline constexpr uint8_t kTimerTidy = 34;  // owner empty: the event log
 
 // The kinds of t| rows; stored.
 enum class DueKind : uint8_t {
-  kLease = 1,         // an active job's lease ends
+  kLease = 1,         // the lease of an active job, or of several (lease_rows.h), ends
   kPromote = 2,       // a scheduled or retrying job is to run
   kExpire = 3,        // a job that has not begun is not to
   kRetention = 4,     // of a queue: finished jobs are to be removed
