@@ -444,13 +444,14 @@ class DueTimers::Tidy final : public store::TimerHandler {
     range.begin = EventKey(removed + 1);
     std::vector<Bytes> old;
     uint64_t last = removed;
-    CAIRN_RETURN_IF_ERROR(transaction.Scan(range, {.limit = kTidied}, [&](BytesView key, BytesView value) {
-      const uint64_t number = DecodeEventNumber(key).value_or(0);
-      if (number >= first_kept && EventRowTime(value) >= oldest_ns) return false;
-      old.emplace_back(key);
-      last = number;
-      return last - removed < kTidied;
-    }));
+    CAIRN_RETURN_IF_ERROR(
+        transaction.Scan(range, {.limit = kTidied}, [&](BytesView key, BytesView value) {
+          const uint64_t number = DecodeEventNumber(key).value_or(0);
+          if (number >= first_kept && EventRowTime(value) >= oldest_ns) return false;
+          old.emplace_back(key);
+          last = number;
+          return last - removed < kTidied;
+        }));
     for (const Bytes& key : old) transaction.Delete(InJobs(key));
     if (last != removed) {
       Bytes value;

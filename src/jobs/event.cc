@@ -147,8 +147,7 @@ void EventRows::Add(const NewEvent& event) {
   if (first) {
     std::array<char, 24> digits;
     const auto at_ns = static_cast<uint64_t>(transaction_.now().us) * 1000;
-    row_.append(kAt).append(digits.data(),
-                            std::to_chars(digits.begin(), digits.end(), at_ns).ptr);
+    row_.append(kAt).append(digits.data(), std::to_chars(digits.begin(), digits.end(), at_ns).ptr);
   }
   if (first || event.type != type_ || event.job.empty()) {  // so that none is without members
     comma();

@@ -87,12 +87,12 @@ TEST(EventTest, NamesWithQuotesComeBack) {
 std::vector<std::pair<uint64_t, Bytes>> RowsOf(JobServer& server) {
   std::vector<std::pair<uint64_t, Bytes>> rows;
   auto snapshot = server.store().Read();
-  const auto scanned = (*snapshot)->Scan(
-      store::Range::Prefix(store::Space::kJobs, family::kEvent), {},
-      [&](BytesView key, BytesView value) {
-        rows.emplace_back(DecodeEventNumber(key).value_or(0), value);
-        return true;
-      });
+  const auto scanned =
+      (*snapshot)->Scan(store::Range::Prefix(store::Space::kJobs, family::kEvent), {},
+                        [&](BytesView key, BytesView value) {
+                          rows.emplace_back(DecodeEventNumber(key).value_or(0), value);
+                          return true;
+                        });
   EXPECT_TRUE(scanned.ok());
   return rows;
 }
@@ -164,8 +164,8 @@ TEST(EventTest, ARowSaysWhatDiffersFromTheEventBefore) {
   ASSERT_TRUE(events.ok() && events->size() == 6U);
   std::string told;
   for (const Event& event : *events) {
-    told += fmt::format("{}/{}/{}/{} ", EventTypeName(event.type), event.job, event.queue,
-                        event.data);
+    told +=
+        fmt::format("{}/{}/{}/{} ", EventTypeName(event.type), event.job, event.queue, event.data);
   }
   EXPECT_EQ(told, R"(held/a/q/{"x":"{"} held/b/q/ dead/c/r/ batch.sealed///[] batch.sealed/// )"
                   "dead/d/r/ ");

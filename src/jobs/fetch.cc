@@ -156,8 +156,8 @@ class Fetcher {
   Result<void> GiveOut(size_t first) {
     while (first < started_.size()) {
       const auto begin = started_.begin() + static_cast<ptrdiff_t>(first);
-      const auto most = begin + static_cast<ptrdiff_t>(
-                                    std::min(kLeasesPerRow, started_.size() - first));
+      const auto most =
+          begin + static_cast<ptrdiff_t>(std::min(kLeasesPerRow, started_.size() - first));
       const auto end = std::find_if(begin, most, [&](const Job& job) {
         return job.lease_expires_ns != begin->lease_expires_ns;
       });

@@ -27,7 +27,8 @@
 //   h|  queue 00 ns:8 job                      -            held
 //   f|  queue 00 remove:8 job                  -            finished, in the order of removal
 //
-//   t|  due:8 kind:1 queue 00 job              (due.h)      what happens at a time; leases that jobs
+//   t|  due:8 kind:1 queue 00 job              (due.h)      what happens at a time; leases that
+//   jobs
 //                                                           share have a token here (lease_rows.h)
 //
 //   qn| queue                                  -            the queue exists

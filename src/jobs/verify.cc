@@ -275,7 +275,9 @@ class Verifier {
   }
 
   // Stands for a job's place in a row that it shares.
-  static Bytes InLeaseRow(Bytes row, std::string_view job) { return row.append(1, '\0').append(job); }
+  static Bytes InLeaseRow(Bytes row, std::string_view job) {
+    return row.append(1, '\0').append(job);
+  }
 
   void CheckLeases(BytesView key, BytesView value) {
     if (value.empty()) {

@@ -44,8 +44,7 @@ extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, now));
   if (result != 0 || clock != CLOCK_REALTIME) return result;
   constexpr int64_t kNsPerSecond = 1'000'000'000;
-  const int64_t ns =
-      now->tv_sec * kNsPerSecond + now->tv_nsec + ShiftMs() * (kNsPerSecond / 1'000);
+  const int64_t ns = now->tv_sec * kNsPerSecond + now->tv_nsec + ShiftMs() * (kNsPerSecond / 1'000);
   now->tv_sec = ns / kNsPerSecond;
   now->tv_nsec = ns % kNsPerSecond;
   return 0;

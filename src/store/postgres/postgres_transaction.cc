@@ -653,7 +653,8 @@ void PostgresTransaction::QueueEvents() {
     Queue(Statement::kTakeEventTurn);
   }
   for (const WriteSet::Event& event : writes_.events()) {
-    Queue({event.space, SpaceStatement::kAppendEvents}, {event.prefix, event.value, EncodeNumber(event.count)});
+    Queue({event.space, SpaceStatement::kAppendEvents},
+          {event.prefix, event.value, EncodeNumber(event.count)});
   }
 }
 
