@@ -27,9 +27,9 @@
 //   h|  queue 00 ns:8 job                      -            held
 //   f|  queue 00 remove:8 job                  -            finished, in the order of removal
 //
-//   t|  due:8 kind:1 queue 00 job              (due.h)      what happens at a time; leases that
-//   jobs
-//                                                           share have a token here (lease_rows.h)
+//   t|  due:8 kind:1 queue 00 job              (due.h)      what happens at a time
+//   t|  due:8 01 queue 00 token                (size:2 job)*  a lease of several jobs: those that
+//                                                           still have it (lease_rows.h)
 //
 //   qn| queue                                  -            the queue exists
 //   qc| queue                                  its configuration, JSON (queue_config.h)
