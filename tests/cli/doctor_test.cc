@@ -74,7 +74,7 @@ TEST_F(DoctorTest, SeesAStoreAndThatAServerUsesIt) {
   const Finished busy = Doctor({"--data", data()});
   EXPECT_EQ(busy.status.code, 0) << busy.out;
   EXPECT_THAT(Find(busy, "data directory", "ok"),
-              AllOf(HasSubstr("format 3"), HasSubstr("a server is using it now")));
+              AllOf(HasSubstr("format 4"), HasSubstr("a server is using it now")));
   ASSERT_TRUE(server.Stop().ok());
   EXPECT_THAT(Find(Doctor({"--data", data()}), "data directory", "ok"),
               ::testing::Not(HasSubstr("using it now")));
