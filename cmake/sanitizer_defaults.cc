@@ -16,4 +16,7 @@ const char* __tsan_default_options() { return "halt_on_error=1:second_deadlock_s
 // directly.
 const char* __tsan_default_suppressions() { return "race:^rocksdb::\n"; }
 
+// RocksDB forgets the memtable that it has just made if its manifest cannot be written.
+const char* __lsan_default_suppressions() { return "leak:rocksdb::DBImpl::SwitchMemtable\n"; }
+
 }  // extern "C"

@@ -55,7 +55,7 @@ set(CAIRN_SUITES_ON_postgres-portable_store
     StoreTest.*:Seeds/*:SerializabilityTest.*:PostgresTimersTest.*-Seeds/TinyCache*)
 set(CAIRN_SUITES_ON_postgres_doors DispatcherTest.*)
 set(CAIRN_SUITES_ON_postgres_data
-    HashCommandsTest.*:ListCommandsTest.*:TransactionsTest.*:TransactionsRaceTest.*)
+    HashCommandsTest.*:ListCommandsTest.*:TransactionsTest.*:TransactionsRaceTest.*:TrackingOnASharedStoreTest.*)
 set(CAIRN_SUITES_ON_postgres_seats *)
 set(CAIRN_SUITES_ON_postgres_jobs *)
 set(CAIRN_SUITES_ON_postgres_view View*)

@@ -17,10 +17,10 @@ all_units=(
   unit/printver unit/dump unit/protocol unit/keyspace unit/scan unit/info-command
   unit/type/string unit/type/incr unit/type/list unit/type/list-2 unit/type/list-3 unit/type/set
   unit/type/zset unit/type/hash unit/type/stream unit/type/stream-cgroups
-  unit/sort unit/expire unit/other unit/multi unit/quit unit/acl unit/acl-v2 unit/latency-monitor
+  unit/sort unit/expire unit/other unit/multi unit/quit unit/auth unit/acl unit/acl-v2 unit/latency-monitor
   unit/pubsub unit/pubsubshard unit/slowlog unit/scripting unit/functions unit/introspection
   unit/introspection-2 unit/limits unit/bitops unit/bitfield unit/geo unit/hyperloglog unit/lazyfree
-  unit/pause unit/networking unit/violations unit/info
+  unit/pause unit/networking unit/violations unit/info unit/tracking unit/obuf-limits unit/querybuf
 )
 
 fetch() {
@@ -41,7 +41,9 @@ prepare() {
   ln -sf "$(command -v redis-benchmark)" src/redis-benchmark
   sed -i 's/^        r config set \$param \$val$/        catch {r config set $param $val}/' \
     tests/support/server.tcl
-  sed -i '1s/ *external:skip//' tests/unit/acl.tcl tests/unit/acl-v2.tcl tests/unit/pubsubshard.tcl
+  sed -i '1s/ *external:skip//' tests/unit/acl.tcl tests/unit/acl-v2.tcl tests/unit/pubsubshard.tcl \
+    tests/unit/obuf-limits.tcl
+  sed -i '/"auth/s/ *external:skip//' tests/unit/auth.tcl
   sed -E '/^(#|[[:space:]]*$)/d' "$skipped" > "$work/skip"
 }
 

@@ -8,7 +8,8 @@ was sent. JSON.NUMINCRBY of Cairn stands beside HINCRBY of Redis, which has no J
 
   bench/data/run.py                    both durabilities
   bench/data/run.py --rounds 1 --durability sync --test zadd
-  bench/data/run.py --large            Cairn alone, with ten times the data its memory may hold
+  bench/data/run.py --large            Cairn alone, with ten times the data its memory may hold, and with
+                                       ten million small keys
 """
 
 import argparse
@@ -47,6 +48,14 @@ LARGE_HASHES = math.isqrt(10 * LARGE_MEMORY_MIB * 1024 * 1024 // LARGE_VALUE_BYT
 LARGE_ON_TOP_MIB = 96
 LARGE_BATCH = 1_000  # records sent at once to fill it
 LARGE_REQUESTS = {1: 50_000, 32: 200_000}
+
+# Keys so small that filters and indexes are much of what is stored.
+SMALL_MEMORY_MIB = 256
+SMALL_KEYS = 10_000_000
+SMALL_VALUE_BYTES = 20
+SMALL_FILLS = 5  # shown one by one: as the keys become more, the rate must not collapse
+# The last fill runs at this part of the first one's rate at least: what is written is compacted meanwhile.
+SMALL_LEAST_RATIO = 0.2
 
 
 class Test:
@@ -252,6 +261,51 @@ def run_large(durability, hashes):
     print(f"resident memory stayed within {bound} MiB")
 
 
+def fill_small(server, first, last):
+    """Sets the keys from first to before last, in an order that jumps about; records per second."""
+    start, batch = time.monotonic(), []
+    for n in range(first, last):
+        # A permutation of all keys: 7,919 and ten million have no common divisor.
+        batch.append(("SET", key("small", n * 7_919 % SMALL_KEYS), b"v" * SMALL_VALUE_BYTES))
+        if len(batch) == LARGE_BATCH or n == last - 1:
+            server.pipeline(batch)
+            batch = []
+    return (last - first) / (time.monotonic() - start)
+
+
+def run_small(durability):
+    directory = tempfile.mkdtemp(prefix="cairn-bench-")
+    server = start_cairn(directory, durability, ["--memory", f"{SMALL_MEMORY_MIB}MiB"])
+    memory = PeakMemory(server.process.pid)
+    try:
+        print(f"\nCairn {durability}, {SMALL_KEYS:,} keys of {SMALL_VALUE_BYTES} bytes, memory "
+              f"{SMALL_MEMORY_MIB} MiB, {CONNECTIONS} connections")
+        print(f"{'test':12} {'pipeline':>8} {'Cairn/s':>12} {'p99 ms':>10} {'peak MiB':>9}")
+        step, rates = SMALL_KEYS // SMALL_FILLS, []
+        for first in range(0, SMALL_KEYS, step):
+            rates.append(fill_small(server, first, first + step))
+            print(f"{'fill':12} {LARGE_BATCH:8} {rates[-1]:12,.0f} {'':10} {memory.mib:9,.0f}", flush=True)
+        for pipeline, requests in LARGE_REQUESTS.items():
+            for name, command in [("get", ["GET", key("small")]),
+                                  ("set", ["SET", key("small"), "w" * SMALL_VALUE_BYTES]),
+                                  ("set new", ["SET", key("new"), "w" * SMALL_VALUE_BYTES])]:
+                rate, p99 = run_benchmark(server, command, pipeline, requests, SMALL_KEYS)
+                print(f"{name:12} {pipeline:8} {rate:12,.0f} {p99:10.2f} {memory.mib:9,.0f}", flush=True)
+        lengths = server.pipeline([("STRLEN", key("small", n)) for n in range(0, SMALL_KEYS, 9_973)])
+        if set(lengths) != {SMALL_VALUE_BYTES}:
+            raise SystemExit(f"values of other lengths than {SMALL_VALUE_BYTES}: {set(lengths)}")
+    finally:
+        memory.stop()
+        server.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+    bound = SMALL_MEMORY_MIB + LARGE_ON_TOP_MIB
+    if memory.mib > bound:
+        raise SystemExit(f"resident memory reached {memory.mib:.0f} MiB, more than {bound}")
+    if rates[-1] < SMALL_LEAST_RATIO * rates[0]:
+        raise SystemExit(f"the rate fell from {rates[0]:,.0f}/s to {rates[-1]:,.0f}/s")
+    print(f"resident memory stayed within {bound} MiB")
+
+
 def main():
     names = list(make_tests("redis", ""))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -260,11 +314,13 @@ def main():
     parser.add_argument("--test", choices=names, action="append")
     parser.add_argument("--json", help="also write the raw figures to this file")
     parser.add_argument("--large", action="store_true",
-                        help="Cairn alone, with ten times the data its memory may hold")
+                        help="Cairn alone, with ten times the data its memory may hold, and with ten "
+                             "million small keys")
     arguments = parser.parse_args()
     if arguments.large:
         for durability in arguments.durability or ["interval"]:
             run_large(durability, LARGE_HASHES)
+            run_small(durability)
         return
     raw = {}
     for durability in arguments.durability or PAIRS:

@@ -1,6 +1,10 @@
 #include "admin/access.h"
 
 #include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cctype>
 #include <initializer_list>
 #include <utility>
@@ -78,6 +82,13 @@ boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
   if (IsOpen(request)) co_return co_await inner_->Handle(std::move(request));
   if (std::shared_ptr<const doors::Principal> who = Who(request)) {
     co_return co_await inner_->HandleFor(std::move(who), std::move(request));
+  }
+  if (options_.on_refused) options_.on_refused(request);
+  if (!PresentedSecret(request).empty()) {
+    if (options_.refused) options_.refused(request.peer);
+    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor,
+                                    options_.refusal_delay);
+    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
   }
   net::HttpResponse refusal = net::HttpResponse::Json(
       401, RefusalBody(request.path, 401,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,12 @@ struct GuardOptions {
   Identify identify;
   // How large a body may be where `inner` has no wish of its own (net::kDefaultBodyLimit).
   size_t default_body_limit = net::kDefaultBodyLimit;
+  // Told of every request that gets 401. Empty: nobody is.
+  std::function<void(const net::HttpRequest& request)> on_refused = {};
+  // Told of each wrong secret, on the loop's thread. May be empty.
+  std::function<void(std::string_view peer)> refused = {};
+  // How long the answer to a wrong secret is held back, so that guessing is slow.
+  std::chrono::milliseconds refusal_delay{100};
 };
 
 // Finds out who asks, and lets the routes answer them as what they are; the others get 401 and are

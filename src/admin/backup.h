@@ -21,6 +21,11 @@ struct BackupReport {
   static Result<BackupReport> FromJson(std::string_view text);
 };
 
+// Where a backup goes that is to be made at `wanted`, a path below `directory` or relative to it;
+// `directory` is absolute, and made if it does not exist, as are those between. kForbidden for what
+// would be elsewhere, also by a symbolic link. Waits for the disk.
+Result<std::string> PlaceOfBackup(const std::string& directory, const std::string& wanted);
+
 // Copies the store into `directory`, which is absolute and must not exist. Waits for the disk; the
 // store stays in use meanwhile.
 Result<BackupReport> MakeBackup(store::Store& store, const std::string& directory,

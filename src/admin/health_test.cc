@@ -35,6 +35,15 @@ TEST_F(AdminStoreTest, ReadyUntilDraining) {
   EXPECT_EQ(health.WhyNotReady(), "the server is stopping");
 }
 
+TEST_F(AdminStoreTest, NotReadyWhileACheckSaysSo) {
+  Health health(*store_);
+  std::optional<std::string> why;
+  health.AddCheck([&] { return why; });
+  EXPECT_EQ(health.WhyNotReady(), std::nullopt);
+  why = "a script holds others up";
+  EXPECT_EQ(health.WhyNotReady(), "a script holds others up");
+}
+
 TEST_F(AdminStoreTest, NotReadyOnceWritesHaveStoppedAndSaysWhy) {
   doors::testing::GatedStore gated(std::move(store_));
   const Health health(gated);

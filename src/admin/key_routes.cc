@@ -71,7 +71,11 @@ constexpr std::string_view kAuditSchema =
     R"("properties":{"id":{"type":"string"},"principal":{"type":"string"},"role":{"type":"string"},)"
     R"("method":{"type":"string"},"path":{"type":"string"},"status":{"type":"integer"},)"
     R"("metadata":{"type":"object","required":["duration_ms","query"],"properties":{)"
-    R"("duration_ms":{"type":"number"},"query":{"type":"string"}}},"created_at":{"type":"string"}}}},)"
+    R"("duration_ms":{"type":"integer"},"query":{"type":"string"},)"
+    R"("detail":{"type":"string","description":"Which key was made, where a request came from."},)"
+    R"("count":{"type":"integer","description":"Of refusals, which are counted: as many like this, the last at created_at."},)"
+    R"("first_at":{"type":"string","description":"When the first of them was."}}},)"
+    R"("created_at":{"type":"string"}}}},)"
     R"("total":{"type":"integer"},"limit":{"type":"integer"},"offset":{"type":"integer"}}})";
 
 using SharedParts = std::shared_ptr<const KeyParts>;
@@ -160,6 +164,8 @@ Result<std::string> NameOf(const boost::json::value& body) {
   }
   // It would pass for the one with the password.
   if (name == doors::kDefaultUser) return Bad("name must not be default");
+  // And for everybody, in the audit log.
+  if (name == "*") return Bad("name must not be *");
   return name;
 }
 
@@ -205,13 +211,16 @@ bool ManagesKeys(const ApiKey& key, Timestamp now) {
 }
 
 // With a key that is enabled nobody is let in without one. Unless there is a password, one of them
-// must be able to change the others.
+// must be able to change the others. And a server that other machines reach is never left open.
 Result<void> CheckNotLockedOut(const std::vector<ApiKey>& keys, doors::Instance& instance,
                                Timestamp now) {
   const auto rules = instance.acl().default_user()->rules();
   const bool password = rules->on() && !rules->nopass();
   const bool enabled = std::ranges::any_of(keys, &ApiKey::enabled);
   const auto manages = [&](const ApiKey& key) { return ManagesKeys(key, now); };
+  if (!password && !enabled && instance.acl().why_secrets()) {
+    return Error{ErrorCode::kConflict, doors::NeedsASecret(*instance.acl().why_secrets())};
+  }
   if (password || !enabled || std::ranges::any_of(keys, manages)) return {};
   return Error{ErrorCode::kConflict,
                "nobody could manage keys any more: there must be an enabled key of the role admin, "
@@ -236,6 +245,13 @@ awaitable<Result<void>> ChangeKeys(SharedParts parts, const KeyChange& change,
   // Whoever is told of it can use it, here at once.
   auto reload = [parts] { return parts->keyring.Reload(); };
   co_return co_await doors::OnPool(parts->instance.pool(), std::move(reload));
+}
+
+// The key as the audit log names it.
+std::string DetailOf(const ApiKey& key) {
+  return fmt::format("key {} ({}{}{}{}) {}", key.name, RoleName(key.role),
+                     key.queue_scope.empty() ? "" : " of ", key.queue_scope,
+                     key.enabled ? "" : ", disabled", key.hash);
 }
 
 awaitable<Result<HttpReply>> PostKey(SharedParts parts, const RouteCall& call) {
@@ -266,6 +282,7 @@ awaitable<Result<HttpReply>> PostKey(SharedParts parts, const RouteCall& call) {
   };
   const Result<void> done = co_await ChangeKeys(parts, change, write);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  call.audit_detail = DetailOf(made);
   std::string text = "{";
   AppendMember("key", *secret, text);
   text += "," + KeyMembers(made, parts->keyring.LastUse(made.hash)) + "}";
@@ -274,16 +291,22 @@ awaitable<Result<HttpReply>> PostKey(SharedParts parts, const RouteCall& call) {
 
 awaitable<Result<HttpReply>> DeleteOneKey(SharedParts parts, const RouteCall& call) {
   const std::string hash = TextOf(call.body, "key_hash");
+  ApiKey removed;
   const KeyChange change = [&](std::vector<ApiKey>& keys) -> Result<void> {
-    const auto removed = std::erase_if(keys, [&](const ApiKey& key) { return key.hash == hash; });
-    if (removed != 0) return {};
-    return jobs::Refuse(jobs::Reason::kNotFound, "there is no key of this hash");
+    const auto found = std::ranges::find(keys, hash, &ApiKey::hash);
+    if (found == keys.end()) {
+      return jobs::Refuse(jobs::Reason::kNotFound, "there is no key of this hash");
+    }
+    removed = *found;
+    keys.erase(found);
+    return {};
   };
   const std::function<void(store::Transaction&)> write = [&](store::Transaction& transaction) {
     DeleteKey(transaction, hash);
   };
   const Result<void> done = co_await ChangeKeys(std::move(parts), change, write);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  call.audit_detail = DetailOf(removed);
   co_return HttpReply(jobs::StatusReply(200, "deleted"));
 }
 
@@ -334,8 +357,13 @@ void AppendAuditRow(const doors::AuditRow& row, std::string& out) {
   AppendMember("path", row.entry.path, text);
   std::string query = "{";
   AppendMember("query", row.entry.query, query);
-  text += fmt::format(R"(,"status":{},"metadata":{},"duration_ms":{:.3f}}})", row.entry.status,
-                      query, static_cast<double>(row.entry.duration_us) / 1'000);
+  if (!row.entry.detail.empty()) AppendMember("detail", row.entry.detail, query);
+  if (row.count > 1) {
+    query += fmt::format(R"(,"count":{})", row.count);
+    AppendMember("first_at", TimeText(row.first), query);
+  }
+  text += fmt::format(R"(,"status":{},"metadata":{},"duration_ms":{}}})", row.entry.status, query,
+                      row.entry.duration_us / 1'000);
   AppendMember("created_at", TimeText(row.time), text);
   out += text + "}";
 }
@@ -343,6 +371,10 @@ void AppendAuditRow(const doors::AuditRow& row, std::string& out) {
 awaitable<Result<HttpReply>> GetAuditLogs(SharedParts parts, const RouteCall& call) {
   const Result<AuditQuery> query = AuditQueryOf(call.request);
   if (!query.ok()) co_return HttpReply(ErrorReply(query.error()));
+  // What was counted until now is shown, too. If it cannot be written, the rest is shown.
+  auto flush = [parts] { return parts->instance.audit().Flush(); };
+  const Result<void> flushed = co_await doors::OnPool(parts->instance.pool(), std::move(flush));
+  if (!flushed.ok()) parts->instance.audit().Failed(flushed.error());
   std::string rows;
   int64_t total = 0;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
@@ -366,23 +398,31 @@ awaitable<Result<HttpReply>> GetAuditLogs(SharedParts parts, const RouteCall& ca
                             total, query->limit, query->offset)));
 }
 
+// Whether nothing was changed. A failure of the server may have come after the change.
+bool WasRefused(int status) { return status >= 400 && status < 500; }
+
 awaitable<void> WriteEntry(doors::RouteStore& store, doors::AuditLog& log,
                            doors::AuditEntry entry) {
+  if (WasRefused(entry.status)) {
+    log.Count(std::move(entry));
+    co_return;
+  }
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
     log.Append(transaction, entry);
     return {};
   };
   const store::Scopes none;
-  // A store that cannot write it has told so to everybody already.
   const Result<void> done = co_await store.Write(none, task);
-  (void)done;
+  if (done.ok()) co_return;
+  log.Failed(done.error());
+  log.Keep(std::move(entry));
 }
 
 }  // namespace
 
 bool IsAudited(const doors::Route& route) {
   const Permission* const permission = FindPermission(route.permission);
-  return route.method != "GET" && permission != nullptr && permission->audited;
+  return permission == nullptr ? route.method != "GET" : permission->unaudited.empty();
 }
 
 doors::AuditSink MakeAuditSink(doors::RouteStore& store, doors::AuditLog& log) {

@@ -69,6 +69,9 @@ void CollectServer(const MetricsSnapshot& snapshot, Collector& collector) {
   collector.Gauge("cairn_build_info", "1, with the version as labels.", 1,
                   {{"version", snapshot.version}, {"revision", snapshot.revision}});
   collector.Gauge("cairn_ready", "1 while the server takes reads and writes.", snapshot.ready);
+  collector.Counter("cairn_audit_failures_total",
+                    "Times that the audit log could not be written when it should have been.",
+                    snapshot.audit_failures);
   collector.Gauge("process_start_time_seconds", "When the process started, in Unix time.",
                   static_cast<double>(snapshot.started.us) / 1e6);
   collector.Counter("process_cpu_seconds_total", "Processor time used.",
@@ -102,6 +105,25 @@ void CollectDoors(const MetricsSnapshot& snapshot, Collector& collector) {
                     snapshot.resp.bytes_in);
   collector.Counter("cairn_resp_sent_bytes_total", "Bytes written to Redis-protocol clients.",
                     snapshot.resp.bytes_out);
+  collector.Counter("cairn_resp_output_disconnects_total",
+                    "Redis-protocol clients closed because they did not read their replies.",
+                    snapshot.resp.output_disconnects);
+  collector.Counter("cairn_resp_auth_timeouts_total",
+                    "Redis-protocol clients closed because they did not authenticate in time.",
+                    snapshot.resp.auth_timeouts);
+  collector.Counter("cairn_failed_logins_total", "Wrong passwords, users and keys, at both doors.",
+                    snapshot.failed_logins);
+  collector.Gauge("cairn_buffers_bytes", "What large requests and replies take now, together.",
+                  snapshot.buffers.used_bytes);
+  collector.Gauge("cairn_buffers_limit_bytes", "The setting limits.buffers.",
+                  snapshot.buffers.limit_bytes);
+  collector.Counter(
+      "cairn_buffers_disconnects_total",
+      "Connections closed because they held the most when limits.buffers was used up.",
+      snapshot.buffers.disconnected);
+  collector.Counter("cairn_buffers_refused_total",
+                    "Replies refused because limits.buffers was used up.",
+                    snapshot.buffers.refused);
 }
 
 // Commands that were never called are left out: most of the table would be zeros.
@@ -123,8 +145,10 @@ void CollectCommands(const MetricsSnapshot& snapshot, Collector& collector) {
 
 void CollectStore(const MetricsSnapshot& snapshot, Collector& collector) {
   const store::StoreStats& store = snapshot.store;
-  collector.Gauge("cairn_store_writes_stopped",
-                  "1 when a failed sync or a full disk stopped writes.", snapshot.writes_stopped);
+  collector.Gauge(
+      "cairn_store_writes_stopped",
+      "1 while writes are stopped: a full disk, a failed sync, PostgreSQL that takes none.",
+      snapshot.writes_stopped);
   collector.Gauge("cairn_store_durability_info", "1, with the durability mode as label.", 1,
                   {{"mode", std::string(DurabilityName(snapshot.durability))}});
   collector.Counter("cairn_store_commits_total", "Groups of transactions committed.",
@@ -174,6 +198,11 @@ void CollectJobs(const JobMetrics& jobs, Collector& collector) {
   collector.Gauge("cairn_jobs_last_event", "Number of the newest event.", jobs.last_event);
   collector.Gauge("cairn_jobs_view_event", "Number of the newest event in the search view.",
                   jobs.view_event);
+  for (const auto& [feed, gaps] : jobs.event_gaps) {
+    collector.Counter("cairn_jobs_event_gaps_total",
+                      "Times that a reader found events removed which it had not read.", gaps,
+                      {{"feed", std::string(feed)}});
+  }
 }
 
 void CollectLoops(const MetricsSnapshot& snapshot, Collector& collector) {

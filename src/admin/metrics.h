@@ -38,6 +38,16 @@ struct JobMetrics {
   size_t workers = 0;       // heard of lately
   uint64_t last_event = 0;  // numbers of events: the newest, and the newest in the search view
   uint64_t view_event = 0;
+  // How often each kind of reader of the event log found that events it had not read were gone.
+  std::vector<std::pair<std::string_view, uint64_t>> event_gaps;
+};
+
+// What requests and replies of all connections take together.
+struct BufferMetrics {
+  uint64_t used_bytes = 0;
+  uint64_t limit_bytes = 0;
+  uint64_t disconnected = 0;  // connections closed because they held the most
+  uint64_t refused = 0;       // replies that there was no room for
 };
 
 // Everything that /metrics shows, as of one moment.
@@ -50,12 +60,15 @@ struct MetricsSnapshot {
   store::Durability durability = store::Durability::kSync;
   store::StoreStats store;
   uint64_t memory_budget_bytes = 0;
+  BufferMetrics buffers;
+  uint64_t failed_logins = 0;
   net::RespServerStats resp;
   net::HttpServerStats http;
   std::vector<CommandMetrics> commands;
   std::vector<LoopLatency::Histogram> loops;
   std::optional<JobMetrics> jobs;  // nullopt: the store cannot be read
   ProcessUsage process;
+  uint64_t audit_failures = 0;
 };
 
 std::string_view DurabilityName(store::Durability durability);  // "sync"

@@ -14,29 +14,34 @@ constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles = {{
     {"readonly", Role::kReadonly},
 }};
 
-//                    name               operators workers readers audited
+constexpr std::string_view kReads = "only reads";
+constexpr std::string_view kJobsTell = "is done all day: the jobs tell it";
+constexpr std::string_view kBookingsTell = "is what buyers do all day: the bookings tell it";
+
+//                    name               operators workers readers unaudited
 constexpr std::array kPermissions = {
-    Permission{"server.info", true, true, true, false},
-    Permission{"metrics.read", true, false, true, false},
-    Permission{"jobs.enqueue", true, true, false, false},
-    Permission{"jobs.work", true, true, false, false},
-    Permission{"jobs.get", true, true, true, false},
-    Permission{"jobs.read", true, false, true, false},
-    Permission{"jobs.manage", true, false, false, true},
-    Permission{"queues.manage", true, false, false, true},
-    Permission{"schedules.manage", true, false, false, true},
-    Permission{"webhooks.read", true, false, true, false},
-    Permission{"webhooks.manage", true, false, false, true},
-    Permission{"seats.read", true, false, true, false},
-    Permission{"seats.book", true, false, false, false},
-    Permission{"seats.manage", true, false, false, true},
-    Permission{"admin", true, false, false, true},
-    Permission{"admin.backup", true, false, false, true},
-    Permission{"jobs.backup", false, false, false, true},
-    Permission{"jobs.restore", false, false, false, true},
-    Permission{"keys.read", true, false, false, false},
-    Permission{"keys.manage", false, false, false, true},
-    Permission{"audit.read", true, false, false, false},
+    Permission{"server.info", true, true, true, kReads},
+    Permission{"metrics.read", true, false, true, kReads},
+    Permission{"jobs.enqueue", true, true, false, kJobsTell},
+    Permission{"jobs.work", true, true, false, kJobsTell},
+    Permission{"jobs.get", true, true, true, kReads},
+    Permission{"jobs.read", true, false, true, kReads},
+    Permission{"jobs.manage", true, false, false},
+    Permission{"queues.manage", true, false, false},
+    Permission{"schedules.manage", true, false, false},
+    Permission{"webhooks.read", true, false, true, kReads},
+    Permission{"webhooks.manage", true, false, false},
+    Permission{"seats.read", true, false, true, kReads},
+    Permission{"seats.book", true, false, false, kBookingsTell},
+    Permission{"seats.manage", true, false, false},
+    Permission{"admin", true, false, false},
+    Permission{"admin.backup", true, false, false},
+    // It changes nothing, but takes everything along, secrets too.
+    Permission{"jobs.backup", false, false, false},
+    Permission{"jobs.restore", false, false, false},
+    Permission{"keys.read", true, false, false, kReads},
+    Permission{"keys.manage", false, false, false},
+    Permission{"audit.read", true, false, false, kReads},
 };
 
 bool HasPermission(Role role, const Permission& permission) {

@@ -29,9 +29,8 @@ struct Permission {
   bool operators;
   bool workers;
   bool readers;
-  // What is done with it is put into the audit log, unless it only reads. Producers, workers and
-  // buyers of seats are not listed: what they do is what the jobs and bookings themselves tell.
-  bool audited;
+  // Why what is done with it is not put into the audit log; empty: it is.
+  std::string_view unaudited = {};
 };
 
 // Every permission that a route asks for.

@@ -31,7 +31,7 @@ constexpr std::string_view kNotReadySchema =
 constexpr std::string_view kBackupRequestSchema =
     R"({"type":"object","required":["directory"],"properties":{
         "directory":{"type":"string","minLength":1,
-          "description":"Where the backup goes: an absolute path on the server's machine that does not exist."},
+          "description":"Where the backup goes: a path that does not exist, below the server's backup.directory or relative to it."},
         "data":{"type":"string",
           "description":"Refuse unless this is the data directory that the server serves."}}})";
 constexpr std::string_view kBackupSchema =
@@ -90,12 +90,7 @@ std::string TextOf(const json::value& body, std::string_view field) {
   return value == nullptr ? "" : std::string(value->as_string());
 }
 
-Result<void> CheckBackup(const AdminParts& parts, const RouteCall& call) {
-  const std::string directory = TextOf(call.body, "directory");
-  if (!std::filesystem::path(directory).is_absolute()) {
-    return Error{ErrorCode::kInvalid,
-                 fmt::format("directory '{}' is not an absolute path", directory)};
-  }
+Result<void> CheckData(const AdminParts& parts, const RouteCall& call) {
   const std::string data = TextOf(call.body, "data");
   std::error_code differs;
   if (!data.empty() && !std::filesystem::equivalent(data, parts.data, differs)) {
@@ -111,10 +106,12 @@ awaitable<Result<HttpReply>> Backup(const AdminParts& parts, const RouteCall& ca
         HttpResponse::Json(415, net::HttpErrorBody("invalid", "the body must be application/json",
                                                    call.request.request_id)));
   }
-  const Result<void> acceptable = CheckBackup(parts, call);
+  const Result<void> acceptable = CheckData(parts, call);
   if (!acceptable.ok()) co_return acceptable.error();
-  auto work = [&parts, directory = TextOf(call.body, "directory")] {
-    return MakeBackup(parts.store, directory, parts.clock);
+  call.audit_detail = TextOf(call.body, "directory");
+  auto work = [&parts, directory = TextOf(call.body, "directory")]() -> Result<BackupReport> {
+    CAIRN_ASSIGN_OR_RETURN(const std::string place, PlaceOfBackup(parts.backups, directory));
+    return MakeBackup(parts.store, place, parts.clock);
   };
   const Result<BackupReport> report = co_await doors::OnPool(parts.pool, std::move(work));
   if (!report.ok()) co_return report.error();

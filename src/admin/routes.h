@@ -20,6 +20,7 @@ struct AdminParts {
   const Clock& clock;
   ThreadPool& pool;                          // for what waits for the disk
   std::string data;                          // the data directory, absolute
+  std::string backups;                       // backups go below this directory, absolute
   std::function<MetricsSnapshot()> metrics;  // called on the pool
   std::function<ClusterStatus()> cluster;    // likewise
 };

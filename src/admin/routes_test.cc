@@ -31,6 +31,7 @@ class RoutesTest : public ::testing::Test {
                .clock = clock_,
                .pool = pool_,
                .data = directory_ / "data",
+               .backups = directory_ / "backups",
                .metrics = [this] { return MetricsSnapshot{.store = store_->stats()}; },
                .cluster = [this] { return cluster_; }},
               table_);
@@ -142,20 +143,24 @@ TEST_F(RoutesTest, AServerAmongOthersTellsOnlyWhatItKnows) {
 }
 
 TEST_F(RoutesTest, BackupAnswersAsItsRowSaysAndTheBackupIsThere) {
-  const std::string to = directory_ / "backup";
+  const std::string to = directory_ / "backups/nightly/1";
   const net::HttpResponse response =
       Ask("POST", "/v1/admin/backup", R"({"directory":")" + to + R"("})");
   EXPECT_EQ(response.status, 200) << response.body;
   EXPECT_EQ(Fault("/v1/admin/backup", response), "");
   EXPECT_TRUE(std::filesystem::exists(to + "/BACKUP"));
   EXPECT_EQ(Ask("POST", "/v1/admin/backup", R"({"directory":")" + to + R"("})").status, 409);
+  EXPECT_EQ(Ask("POST", "/v1/admin/backup", R"({"directory":"nightly/1"})").status, 409);
+  EXPECT_EQ(Ask("POST", "/v1/admin/backup", R"({"directory":"nightly/2"})").status, 200);
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "backups/nightly/2/BACKUP"));
 }
 
 TEST_F(RoutesTest, BackupRefusesWhatItShould) {
   const auto status = [&](const std::string& body, const std::string& type) {
     return Ask("POST", "/v1/admin/backup", body, {{"Content-Type", type}}).status;
   };
-  EXPECT_EQ(status(R"({"directory":"relative"})", "application/json"), 400);
+  EXPECT_EQ(status(R"({"directory":"/x"})", "application/json"), 403);
+  EXPECT_EQ(status(R"({"directory":"../x"})", "application/json"), 403);
   EXPECT_EQ(status(R"({"directory":""})", "application/json"), 400);
   EXPECT_EQ(status(R"({"directory":5})", "application/json"), 400);
   EXPECT_EQ(status(R"({"directory":"/x","folder":"/y"})", "application/json"), 400);
@@ -183,6 +188,7 @@ TEST_F(RoutesTest, AFullPoolIsAnErrorNotAWait) {
              .clock = clock_,
              .pool = stopped,
              .data = directory_ / "data",
+             .backups = directory_ / "backups",
              .metrics = [] { return MetricsSnapshot(); },
              .cluster = [] { return ClusterStatus(); }},
             table);

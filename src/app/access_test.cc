@@ -16,12 +16,10 @@
 #include <vector>
 
 #include "admin/roles.h"
-#include "app/config.h"
-#include "app/server.h"
+#include "app/testing/access_fixture.h"
 #include "doors/json_schema.h"
 #include "net/http/client.h"
 #include "net/resp/client.h"
-#include "tests/support/temp_directory.h"
 
 namespace cairn::app {
 namespace {
@@ -31,146 +29,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// One route as /openapi.json has it.
-struct Operation {
-  std::string method;
-  std::string path;
-  std::string permission;  // empty: of everybody
-  std::string queues;
-
-  std::string name() const { return method + " " + path; }
-};
-
-class AccessTest : public ::testing::Test {
- protected:
-  void SetUp() override { StartServer(); }
-
-  void StartServer(const std::string& password = "", const std::string& http = "127.0.0.1:0") {
-    server_.reset();
-    ConfigSources sources;
-    sources.flags = {{"data", directory_ / "data"},
-                     {"resp", "127.0.0.1:0"},
-                     {"http", http},
-                     {"durability", "os"},
-                     {"io_threads", "1"}};
-    if (!password.empty()) sources.flags["password"] = password;
-    const LoadedConfig loaded = LoadConfig(sources);
-    ASSERT_TRUE(loaded.problems.empty()) << loaded.problems.front();
-    Result<std::unique_ptr<Server>> server =
-        Server::Start(loaded.config, {}, clock_, random_, Log::Silent());
-    failure_ = server.ok() ? "" : server.error().message;
-    if (!server.ok()) return;
-    server_ = *std::move(server);
-    http_.emplace(net::Address{"127.0.0.1", server_->http().port});
-  }
-
-  net::HttpResponse Ask(std::string_view key, std::string_view method, const std::string& target,
-                        const std::string& body = "") {
-    net::HttpHeaders headers{{"Content-Type", "application/json"}};
-    if (!key.empty()) headers.Add("Authorization", fmt::format("Bearer {}", key));
-    const Result<net::HttpResponse> response = http_->Request(method, target, body, headers);
-    return response.ok() ? *response : net::HttpResponse::Text(0, response.error().message);
-  }
-  json::value AskOk(std::string_view key, std::string_view method, const std::string& target,
-                    const std::string& body = "") {
-    const net::HttpResponse response = Ask(key, method, target, body);
-    EXPECT_LT(response.status, 300) << method << " " << target << ": " << response.body;
-    return json::parse(response.body);
-  }
-  // "403 FORBIDDEN"
-  std::string Refusal(const net::HttpResponse& response) {
-    boost::system::error_code none;
-    const json::value body = json::parse(response.body, none);
-    const json::object* object = body.if_object();
-    const json::value* code = object == nullptr ? nullptr : object->if_contains("code");
-    return fmt::format("{} {}", response.status,
-                       code == nullptr ? response.body : std::string(code->as_string()));
-  }
-
-  // A key with these members besides its name; the first one is an admin's.
-  std::string MakeKey(const std::string& name, const std::string& members) {
-    const json::value made =
-        AskOk(admin_, "POST", "/api/v1/auth/keys",
-              fmt::format(R"({{"name":"{}"{}{}}})", name, members.empty() ? "" : ",", members));
-    const json::value* key = made.as_object().if_contains("key");
-    return key == nullptr ? "" : std::string(key->as_string());
-  }
-  std::string HashOf(const std::string& name) {
-    const json::value keys = AskOk(admin_, "GET", "/api/v1/auth/keys");
-    for (const json::value& key : keys.as_array()) {
-      if (std::string_view(key.at("name").as_string()) == name)
-        return std::string(key.at("key_hash").as_string());
-    }
-    return "";
-  }
-  net::HttpResponse DeleteKey(const std::string& name) {
-    return Ask(admin_, "DELETE", "/api/v1/auth/keys",
-               fmt::format(R"({{"key_hash":"{}"}})", HashOf(name)));
-  }
-  void MakeAdmin() { admin_ = MakeKey("root", R"("role":"admin")"); }
-
-  std::string Enqueue(const std::string& queue, const std::string& more = "") {
-    return std::string(
-        AskOk(admin_, "POST", "/api/v1/enqueue", fmt::format(R"({{"queue":"{}"{}}})", queue, more))
-            .at("job_id")
-            .as_string());
-  }
-
-  net::RespClient Connect() {
-    auto client = net::RespClient::Connect({"127.0.0.1", server_->resp().port});
-    EXPECT_TRUE(client.ok());
-    return *std::move(client);
-  }
-  // A reply as text, good enough to look for words in it.
-  static std::string Run(net::RespClient& client, const std::vector<std::string>& args) {
-    const auto reply = client.Command(args);
-    return reply.ok() ? TextOf(*reply) : "gone: " + reply.error().message;
-  }
-  static std::string TextOf(const net::RespValue& value) {
-    std::string text = value.text;
-    for (const net::RespValue& item : value.items) text += " " + TextOf(item);
-    return text;
-  }
-
-  std::vector<Operation> Operations() {
-    std::vector<Operation> operations;
-    const json::value document = AskOk(admin_, "GET", "/openapi.json");
-    for (const auto& [path, methods] : document.at("paths").as_object()) {
-      for (const auto& [method, row] : methods.as_object()) {
-        const auto text = [&, &row = row](std::string_view name) {
-          const json::value* value = row.as_object().if_contains(name);
-          return value == nullptr ? std::string() : std::string(value->as_string());
-        };
-        std::string upper(method);
-        std::ranges::transform(upper, upper.begin(),
-                               [](unsigned char c) { return std::toupper(c); });
-        operations.push_back({upper, std::string(path), text("x-permission"), text("x-queues")});
-      }
-    }
-    return operations;
-  }
-
-  testing::TempDirectory directory_;
-  SystemClock clock_;
-  SystemRandom random_;
-  std::unique_ptr<Server> server_;
-  std::optional<net::HttpClient> http_;
-  std::string admin_;    // the admin's key; empty: none was made
-  std::string failure_;  // why there is no server
-};
-
-// A path that leads to a route, whatever stands for its parameters.
-std::string TargetOf(const std::string& path) {
-  std::string target;
-  bool inside = false;
-  for (const char c : path) {
-    if (c == '{') target += 'x';
-    inside = (inside || c == '{') && c != '}';
-    if (!inside && c != '}') target += c;
-  }
-  return target;
-}
 
 // --- Every route --------------------------------------------------------------------------------
 
@@ -218,9 +76,19 @@ TEST_F(AccessTest, EveryRouteIsClosedToRolesWithoutItsPermission) {
 struct Probe {
   std::string target;
   std::string body;
-  // Refused, or answered without it.
-  enum class Outcome { kForbidden, kHidden } outcome = Outcome::kForbidden;
+  // Refused, answered without it, or as if there were nothing of this name.
+  enum class Outcome { kForbidden, kHidden, kUnknown } outcome = Outcome::kForbidden;
 };
+// The same text with another id in it, of the same form.
+std::string WithOtherIds(std::string text, const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    for (size_t at = text.find(id); at != std::string::npos; at = text.find(id, at + 1)) {
+      char& last = text[at + id.size() - 1];
+      last = last == '0' ? '1' : '0';
+    }
+  }
+  return text;
+}
 
 // A new route that says of itself that it is scoped has to be added here, with a way to try it.
 TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
@@ -241,6 +109,7 @@ TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
   const std::string mine = MakeKey("mine", R"("role":"operator","queue_scope":"mine, my.*")");
 
   using enum Probe::Outcome;
+  const std::vector<std::string> ids = {job, held, active, batch, task};
   const std::string jobs = "/api/v1/jobs/";
   const std::map<std::string, Probe> probes = {
       {"POST /api/v1/enqueue", {"/api/v1/enqueue", R"({"queue":"yours"})"}},
@@ -249,37 +118,39 @@ TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
       {"POST /api/v1/webhooks/{name}", {"/api/v1/webhooks/yours", "{}"}},
       {"POST /api/v1/batches", {"/api/v1/batches", R"({"callback_queue":"yours"})"}},
       {"POST /api/v1/batches/{id}/jobs",
-       {"/api/v1/batches/" + batch + "/jobs", R"({"jobs":[{"queue":"mine"}]})"}},
-      {"POST /api/v1/batches/{id}/seal", {"/api/v1/batches/" + batch + "/seal", ""}},
-      {"GET /api/v1/batches/{id}", {"/api/v1/batches/" + batch, ""}},
+       {"/api/v1/batches/" + batch + "/jobs", R"({"jobs":[{"queue":"mine"}]})", kUnknown}},
+      {"POST /api/v1/batches/{id}/seal", {"/api/v1/batches/" + batch + "/seal", "", kUnknown}},
+      {"GET /api/v1/batches/{id}", {"/api/v1/batches/" + batch, "", kUnknown}},
       {"POST /api/v1/fetch", {"/api/v1/fetch", R"({"queues":["mine","yours"]})"}},
       {"POST /api/v1/fetch/batch", {"/api/v1/fetch/batch", R"({"queues":["yours"],"count":5})"}},
-      {"POST /api/v1/ack/{id}", {"/api/v1/ack/" + active, "{}"}},
+      {"POST /api/v1/ack/{id}", {"/api/v1/ack/" + active, "{}", kUnknown}},
       {"POST /api/v1/ack/batch",
        {"/api/v1/ack/batch", fmt::format(R"({{"acks":[{{"job_id":"{}"}}]}})", active), kHidden}},
-      {"POST /api/v1/fail/{id}", {"/api/v1/fail/" + active, "{}"}},
-      {"POST /api/v1/snooze/{id}", {"/api/v1/snooze/" + active, R"({"delay":"5s"})"}},
+      {"POST /api/v1/fail/{id}", {"/api/v1/fail/" + active, "{}", kUnknown}},
+      {"POST /api/v1/snooze/{id}", {"/api/v1/snooze/" + active, R"({"delay":"5s"})", kUnknown}},
       {"POST /api/v1/heartbeat",
        {"/api/v1/heartbeat", fmt::format(R"({{"jobs":{{"{}":{{}}}}}})", active), kHidden}},
-      {"GET /api/v1/jobs/{id}", {jobs + job, ""}},
+      {"GET /api/v1/jobs/{id}", {jobs + job, "", kUnknown}},
       {"POST /api/v1/jobs/bulk-get",
        {jobs + "bulk-get", fmt::format(R"({{"job_ids":["{}"]}})", job), kHidden}},
-      {"GET /api/v1/jobs/{id}/wait", {jobs + job + "/wait?timeout=1", ""}},
-      {"POST /api/v1/jobs/{id}/retry", {jobs + job + "/retry", ""}},
-      {"POST /api/v1/jobs/{id}/cancel", {jobs + job + "/cancel", ""}},
-      {"POST /api/v1/jobs/{id}/hold", {jobs + job + "/hold", ""}},
-      {"POST /api/v1/jobs/{id}/approve", {jobs + held + "/approve", ""}},
-      {"POST /api/v1/jobs/{id}/reject", {jobs + held + "/reject", ""}},
-      {"POST /api/v1/jobs/{id}/move", {jobs + job + "/move", R"({"queue":"mine"})"}},
-      {"DELETE /api/v1/jobs/{id}", {jobs + job, ""}},
-      {"POST /api/v1/jobs/{id}/replay", {jobs + job + "/replay", ""}},
+      {"GET /api/v1/jobs/{id}/wait", {jobs + job + "/wait?timeout=1", "", kUnknown}},
+      {"POST /api/v1/jobs/{id}/retry", {jobs + job + "/retry", "", kUnknown}},
+      {"POST /api/v1/jobs/{id}/cancel", {jobs + job + "/cancel", "", kUnknown}},
+      {"POST /api/v1/jobs/{id}/hold", {jobs + job + "/hold", "", kUnknown}},
+      {"POST /api/v1/jobs/{id}/approve", {jobs + held + "/approve", "", kUnknown}},
+      {"POST /api/v1/jobs/{id}/reject", {jobs + held + "/reject", "", kUnknown}},
+      {"POST /api/v1/jobs/{id}/move", {jobs + job + "/move", R"({"queue":"mine"})", kUnknown}},
+      {"DELETE /api/v1/jobs/{id}", {jobs + job, "", kUnknown}},
+      {"POST /api/v1/jobs/{id}/replay", {jobs + job + "/replay", "", kUnknown}},
       {"GET /api/v1/jobs", {"/api/v1/jobs", "", kHidden}},
       {"POST /api/v1/jobs/search", {jobs + "search", R"({"queue":"yours"})", kHidden}},
       {"GET /api/v1/search/fulltext", {"/api/v1/search/fulltext?q=secret", "", kHidden}},
       {"POST /api/v1/jobs/bulk",
        {jobs + "bulk", R"({"action":"cancel","filter":{"queue":"yours"}})", kHidden}},
-      {"GET /api/v1/bulk/{id}", {"/api/v1/bulk/" + task, "", kHidden}},
-      {"GET /api/v1/bulk/{id}/progress", {"/api/v1/bulk/" + task + "/progress", "", kHidden}},
+      {"GET /api/v1/bulk", {"/api/v1/bulk", "", kHidden}},
+      {"POST /api/v1/bulk/{id}/cancel", {"/api/v1/bulk/" + task + "/cancel", "", kUnknown}},
+      {"GET /api/v1/bulk/{id}", {"/api/v1/bulk/" + task, "", kUnknown}},
+      {"GET /api/v1/bulk/{id}/progress", {"/api/v1/bulk/" + task + "/progress", "", kUnknown}},
       {"GET /api/v1/queues", {"/api/v1/queues", "", kHidden}},
       {"GET /api/v1/queues/{queue}", {"/api/v1/queues/yours", ""}},
       {"GET /api/v1/workers", {"/api/v1/workers", "", kHidden}},
@@ -318,6 +189,13 @@ TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
         Ask(mine, operation.method, probe->second.target, probe->second.body);
     if (probe->second.outcome == kForbidden) {
       EXPECT_EQ(Refusal(response), "403 FORBIDDEN") << operation.name();
+    } else if (probe->second.outcome == kUnknown) {
+      const net::HttpResponse missing =
+          Ask(mine, operation.method, WithOtherIds(probe->second.target, ids),
+              WithOtherIds(probe->second.body, ids));
+      EXPECT_EQ(Refusal(response), "404 NOT_FOUND") << operation.name();
+      EXPECT_EQ(missing.status, response.status) << operation.name();
+      EXPECT_EQ(missing.body, WithOtherIds(response.body, ids)) << operation.name();
     } else {
       EXPECT_THAT(response.body, AllOf(Not(HasSubstr("pearl")), Not(HasSubstr("yours"))))
           << operation.name();
@@ -466,11 +344,6 @@ TEST_F(AccessTest, TheQueuesOfAKeyHoldInTransactionsAndScripts) {
         {"JOB.ENQUEUEM", "yours", "PAYLOADS", "{}"},
         {"JOB.ENQUEUEM", "JOBS", R"({"queue":"yours"})"},
         {"JOB.FETCH", "QUEUES", "yours"},
-        {"JOB.GET", job},
-        {"JOB.CANCEL", job},
-        {"JOB.MOVE", job, "mine"},
-        {"JOB.DELETE", job},
-        {"JOB.PRIORITY", job, "high"},
         {"JOB.BATCHOPEN", "yours"},
         {"QUEUE.GET", "yours"},
         {"QUEUE.PAUSE", "yours"},
@@ -485,8 +358,18 @@ TEST_F(AccessTest, TheQueuesOfAKeyHoldInTransactionsAndScripts) {
     eval.insert(eval.end(), command.begin(), command.end());
     EXPECT_THAT(Run(client, eval), StartsWith("FORBIDDEN")) << command[0];
   }
+  // Of a job it is not told that it exists.
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"JOB.GET", job},
+                                                  {"JOB.CANCEL", job},
+                                                  {"JOB.MOVE", job, "mine"},
+                                                  {"JOB.DELETE", job},
+                                                  {"JOB.PRIORITY", job, "high"},
+                                                  {"JOB.ACKM", job, "0000000000000000"}}) {
+    std::vector<std::string> missing = command;
+    missing[1] = WithOtherIds(job, {job});
+    EXPECT_EQ(WithOtherIds(Run(client, command), {job}), Run(client, missing)) << command[0];
+  }
   EXPECT_THAT(Run(client, {"QUEUE.LIST"}), Not(HasSubstr("yours")));
-  EXPECT_THAT(Run(client, {"JOB.ACKM", job, "0000000000000000"}), HasSubstr("FORBIDDEN"));
   EXPECT_THAT(Run(client, {"GET", "k"}), StartsWith("NOPERM"));
   EXPECT_THAT(Run(client, {"EVAL", "return redis.call('GET','k')", "0"}),
               HasSubstr("can't run this command"));
@@ -605,57 +488,7 @@ TEST_F(AccessTest, ThePasswordIsFullAdminBesideTheKeys) {
   EXPECT_THAT(Run(client, {"SET", "k", "v"}), StartsWith("NOPERM"));
 }
 
-// --- The audit log ------------------------------------------------------------------------------
-
-TEST_F(AccessTest, TheAuditLogHasWhoChangedWhatAtBothDoors) {
-  MakeAdmin();
-  const std::string op = MakeKey("op", R"("role":"operator")");
-  const std::string reader = MakeKey("reader", "");
-  const std::string job = Enqueue("q");
-  AskOk(op, "POST", "/api/v1/queues/q/pause");
-  AskOk(op, "POST", "/api/v1/queues/q/drain?timeout=0");
-  Ask(reader, "POST", "/api/v1/queues/q/resume");
-  AskOk(reader, "POST", "/api/v1/jobs/search", "{}");
-  net::RespClient client = Connect();
-  Run(client, {"AUTH", op});
-  Run(client, {"JOB.HOLD", job});
-  Run(client, {"MULTI"});
-  Run(client, {"JOB.APPROVE", job});
-  Run(client, {"EXEC"});
-  Run(client, {"EVAL", "return redis.call('JOB.CANCEL', ARGV[1])", "0", job});
-  Run(client, {"JOB.CANCEL", job});  // refused: it has ended
-  const json::value log = AskOk(admin_, "GET", "/api/v1/audit-logs");
-  std::vector<std::string> rows;
-  for (const json::value& row : log.at("audit_logs").as_array()) {
-    rows.push_back(fmt::format("{} {} {} {} {}", std::string_view(row.at("principal").as_string()),
-                               std::string_view(row.at("role").as_string()),
-                               std::string_view(row.at("method").as_string()),
-                               std::string_view(row.at("path").as_string()),
-                               row.at("status").as_int64()));
-  }
-  EXPECT_THAT(rows, ::testing::ElementsAre("op operator RESP JOB.CANCEL " + job + " 200",
-                                           "op operator RESP JOB.APPROVE " + job + " 200",
-                                           "op operator RESP JOB.HOLD " + job + " 200",
-                                           "reader readonly POST /api/v1/queues/q/resume 403",
-                                           "op operator POST /api/v1/queues/q/drain 200",
-                                           "op operator POST /api/v1/queues/q/pause 200",
-                                           "root admin POST /api/v1/auth/keys 201",
-                                           "root admin POST /api/v1/auth/keys 201",
-                                           "default admin POST /api/v1/auth/keys 201"));
-  const auto total = [&](const std::string& query) {
-    return AskOk(admin_, "GET", "/api/v1/audit-logs?" + query).at("total").as_int64();
-  };
-  EXPECT_EQ(total("principal=op"), 5);
-  EXPECT_EQ(total("method=RESP"), 3);
-  EXPECT_EQ(total("path_prefix=/api/v1/queues"), 3);
-  EXPECT_EQ(total("since=2100-01-01T00:00:00Z"), 0);
-  EXPECT_EQ(total("until=2001-01-01T00:00:00Z"), 0);
-  const json::value page = AskOk(admin_, "GET", "/api/v1/audit-logs?limit=2&offset=4");
-  EXPECT_EQ(page.at("total"), 9);
-  ASSERT_EQ(page.at("audit_logs").as_array().size(), 2U);
-  EXPECT_EQ(page.at("audit_logs").at(0).at("path"), "/api/v1/queues/q/drain");
-  EXPECT_EQ(page.at("audit_logs").at(0).at("metadata").at("query"), "timeout=0");
-}
+// --- Backups, and what the server says of itself -------------------------------------------------
 
 TEST_F(AccessTest, JobsAreBackedUpAndRestoredByAdminsAlone) {
   MakeAdmin();
@@ -690,7 +523,7 @@ TEST_F(AccessTest, JobsAreBackedUpAndRestoredByAdminsAlone) {
   // The search view has heard of it.
   EXPECT_EQ(AskOk("", "POST", "/api/v1/jobs/search", R"({"queue":"q"})").at("total"), 1);
   const json::value log = AskOk("", "GET", "/api/v1/audit-logs?path_prefix=" + restore);
-  EXPECT_EQ(log.at("total"), 4);
+  EXPECT_EQ(log.at("total"), 3);  // the two that were refused are counted
 }
 
 TEST_F(AccessTest, TheClusterIsThisServerAndWhatItKnows) {

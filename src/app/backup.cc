@@ -1,10 +1,14 @@
 #include "app/backup.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <boost/json/serialize.hpp>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "admin/backup.h"
@@ -34,10 +38,71 @@ Result<admin::BackupReport> AskServer(const Url& url, const Config& config,
   return admin::BackupReport::FromJson(response.body);
 }
 
+Result<void> Sync(const fs::path& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = file >= 0 && fsync(file) == 0;
+  const int reason = errno;
+  if (file >= 0) close(file);
+  if (synced) return {};
+  return Error{ErrorCode::kIo, fmt::format("cannot sync {}: {}", path.string(),
+                                           std::generic_category().message(reason))};
+}
+
+// Onto another file system. Returns when the copy is durable.
+Result<void> CopyTree(const fs::path& from, const fs::path& to) {
+  std::error_code failure;
+  fs::copy(from, to, fs::copy_options::recursive, failure);
+  if (failure) return Error{ErrorCode::kIo, failure.message()};
+  CAIRN_RETURN_IF_ERROR(Sync(to));
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(to)) {
+    CAIRN_RETURN_IF_ERROR(Sync(entry.path()));
+  }
+  return {};
+}
+
+Result<void> MoveTree(const fs::path& from, const fs::path& to) {
+  std::error_code failure;
+  fs::create_directories(to.parent_path(), failure);
+  if (!failure) fs::rename(from, to, failure);
+  if (failure == std::errc::cross_device_link) {
+    CAIRN_RETURN_IF_ERROR(CopyTree(from, to));
+    fs::remove_all(from, failure);  // what stays is a backup too
+  } else if (failure) {
+    return Error{ErrorCode::kIo, failure.message()};
+  }
+  return Sync(to.parent_path());
+}
+
+// The server of this machine writes below its own directory of backups only. Where the backup goes
+// from there is for whoever runs this program, with their own rights.
+Result<admin::BackupReport> FetchFromServer(const Config& config, const BackupOptions& options,
+                                            const std::string& to) {
+  CAIRN_ASSIGN_OR_RETURN(const Url url, UrlOf(config));
+  if (fs::exists(to)) {
+    return Error{ErrorCode::kConflict, to + " exists: a backup goes into a new directory"};
+  }
+  // The server behind the configured address must be the one that has this directory.
+  CAIRN_ASSIGN_OR_RETURN(
+      admin::BackupReport report,
+      AskServer(
+          url, config, options.ca_file,
+          {{"directory", fmt::format("for-{}-{}", getpid(), fs::path(to).filename().string())},
+           {"data", fs::canonical(config.data).string()}}));
+  const std::string made = std::exchange(report.directory, to);
+  if (const Result<void> moved = MoveTree(made, to); !moved.ok()) {
+    return Error{moved.error().code,
+                 fmt::format("the backup is complete in {}, but cannot be moved "
+                             "to {}: {}",
+                             made, to, moved.error().message)};
+  }
+  return report;
+}
+
 }  // namespace
 
 Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions& options) {
-  const std::string to = fs::absolute(options.to).lexically_normal().string();
+  const fs::path place = fs::absolute(options.to).lexically_normal();
+  const std::string to = (place.has_filename() ? place : place.parent_path()).string();
   if (!options.url.empty()) {
     CAIRN_ASSIGN_OR_RETURN(const Url url, ParseUrl(options.url));
     return AskServer(url, config, options.ca_file, {{"directory", to}});
@@ -52,12 +117,7 @@ Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions
   if (report.format_version == 0) {
     return Error{ErrorCode::kNotFound, config.data + " holds no data to back up"};
   }
-  if (report.in_use) {
-    CAIRN_ASSIGN_OR_RETURN(const Url url, UrlOf(config));
-    // The server behind the configured address must be the one that has this directory.
-    return AskServer(url, config, options.ca_file,
-                     {{"directory", to}, {"data", fs::canonical(config.data).string()}});
-  }
+  if (report.in_use) return FetchFromServer(config, options, to);
   const SystemClock clock;
   CAIRN_ASSIGN_OR_RETURN(const std::unique_ptr<store::Store> store,
                          OpenStore(config, clock, Log::Silent()));

@@ -67,6 +67,7 @@ class Loader {
       CAIRN_CHECK(setting != nullptr, "the command line has a flag for {}", name);
       Apply(*setting, text, setting->flag());
     }
+    ApplyDerivedDefaults();
     ReadPasswordFile();
     CheckTogether();
     if (purpose == Purpose::kServe) CheckListening();
@@ -94,6 +95,17 @@ class Loader {
     const bool has_home = home != environment.end() && !home->second.empty();
     loaded_.config.data = has_home ? home->second + "/.cairn" : "cairn-data";
     loaded_.config.memory_bytes = store::rocks::MemoryBudget::DefaultTotal();
+  }
+
+  // Defaults that depend on other settings.
+  void ApplyDerivedDefaults() {
+    Config& config = loaded_.config;
+    if (config.limit_transaction_bytes == 0) {
+      config.limit_transaction_bytes =
+          store::rocks::MemoryBudget::FromTotal(config.memory_bytes).transaction_bytes;
+    }
+    if (config.limit_buffers_bytes == 0) config.limit_buffers_bytes = config.memory_bytes;
+    if (config.limit_reply_bytes == 0) config.limit_reply_bytes = config.limit_buffers_bytes / 4;
   }
 
   void ApplyFile(const std::string& path) {
@@ -209,17 +221,22 @@ Environment ProcessEnvironment() {
   return environment;
 }
 
-std::optional<std::string> WhyExposed(const Config& config) {
-  if (config.insecure || !config.password.empty()) return std::nullopt;
+std::optional<std::string> WhyReachable(const Config& config) {
+  if (config.insecure) return std::nullopt;
   for (const auto& [name, address] : {std::pair{"resp", config.resp}, {"http", config.http}}) {
     if (net::IsLoopback(address)) continue;
-    return fmt::format(
-        "{} {} can be reached from other machines and nobody needs a password or a "
-        "key: set password_file, bind to 127.0.0.1 and make a key, or allow it with "
-        "--insecure",
-        name, net::ToString(address));
+    return fmt::format("{} {} can be reached from other machines", name, net::ToString(address));
   }
   return std::nullopt;
+}
+
+std::optional<std::string> WhyExposed(const Config& config) {
+  if (!config.password.empty()) return std::nullopt;
+  const std::optional<std::string> why = WhyReachable(config);
+  if (!why) return std::nullopt;
+  return *why +
+         " and nobody needs a password or a key: set password_file, bind to 127.0.0.1 and make a "
+         "key, or allow it with --insecure";
 }
 
 LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose) {

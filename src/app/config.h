@@ -37,6 +37,10 @@ struct LoadedConfig {
 // to a server.
 enum class Purpose { kServe, kOther };
 
+// Which of its addresses other machines can reach, as the beginning of a sentence; nullopt if none,
+// or if that is allowed whoever asks.
+std::optional<std::string> WhyReachable(const Config& config);
+
 // Why a server must not listen so, if what it stores asks nobody for a secret either; nullopt if it
 // may. A problem that only the server can find: keys are in the store.
 std::optional<std::string> WhyExposed(const Config& config);

@@ -36,13 +36,23 @@ const std::map<std::string, Sample>& Samples() {
       {"max_clients", {"77", "77"}},
       {"max_http_connections", {"78", "78"}},
       {"idle_timeout", {"5m", "\"5m\""}},
+      {"auth_timeout", {"7s", "\"7s\""}},
       {"drain_timeout", {"2s", "\"2s\""}},
+      {"script_time_limit", {"3s", "\"3s\""}},
       {"password", {"sesame", "\"sesame\""}},
       {"password_file", {"", ""}},  // needs a file: PasswordComesFromAFile
       {"insecure", {"true", "true"}},
+      {"webhooks.allow", {"loopback,10.1.0.0/16", "\"loopback,10.1.0.0/16\""}},
       {"cors.origins", {"local,https://a.example", "\"local,https://a.example\""}},
+      {"allowed_hosts", {"cairn.internal,10.0.0.7", "\"cairn.internal,10.0.0.7\""}},
+      {"backup.directory", {"/srv/backups", "\"/srv/backups\""}},
+      {"audit.kept", {"24h", "\"24h\""}},
+      {"audit.bytes", {"8MiB", "\"8MiB\""}},
       {"limits.bulk", {"2MiB", "\"2MiB\""}},
       {"limits.http_body", {"3MiB", "3145728"}},
+      {"limits.transaction", {"100MiB", "\"100MiB\""}},
+      {"limits.buffers", {"100MiB", "\"100MiB\""}},
+      {"limits.reply", {"9MiB", "\"9MiB\""}},
       {"postgres.schema", {"other", "\"other\""}},
       {"postgres.connections", {"5", "5"}},
       {"postgres.mode", {"portable", "\"portable\""}},
@@ -101,6 +111,12 @@ TEST_F(ConfigTest, WithoutAnySourceTheDefaultsHold) {
   EXPECT_GE(loaded.config.memory_bytes, 192ULL << 20);
   EXPECT_TRUE(loaded.config.password.empty());
   for (const std::string& origin : loaded.origins) EXPECT_EQ(origin, "default");
+}
+
+TEST_F(ConfigTest, WhatATransactionMayWriteFollowsTheMemory) {
+  EXPECT_EQ(LoadConfig(FromFlag("memory", "1GiB")).config.limit_transaction_bytes, 256ULL << 20);
+  EXPECT_EQ(LoadConfig(FromFlag("memory", "100MiB")).config.limit_transaction_bytes, 64ULL << 20);
+  EXPECT_EQ(LoadConfig(FromFlag("memory", "64GiB")).config.limit_transaction_bytes, 1ULL << 30);
 }
 
 TEST_F(ConfigTest, EverySettingHasASampleAndANameOfItsOwn) {

@@ -133,6 +133,14 @@ class Examination {
        fmt::format("{}, format {}, made by {}, {}{}", directory, report_.format_version,
                    report_.written_by, ReadableSize(report_.bytes),
                    report_.in_use ? "; a server is using it now" : ""));
+    if (!report_.in_use) CheckStart();
+  }
+
+  void CheckStart() {
+    const Result<void> checked = store::rocks::CheckStart(RocksOptions(config_));
+    if (checked.ok()) return Ok("log", "everything that was durable is there");
+    Problem("log", checked.error().message,
+            "the server would not start: restore the newest backup into an empty directory");
   }
 
   void CheckDatabase() {

@@ -26,11 +26,17 @@ admin::QueueMetrics MetricsOf(jobs::QueueInfo& info, Timestamp now) {
 
 }  // namespace
 
-Result<admin::JobMetrics> ReadJobMetrics(store::Store& store, const view::View& view) {
+Result<admin::JobMetrics> ReadJobMetrics(store::Store& store, const view::View& view,
+                                         const jobs::EventGaps& gaps) {
   // Read first: it must not be ahead of the newest event.
   admin::JobMetrics metrics{.view_event = view.position()};
   CAIRN_ASSIGN_OR_RETURN(const std::unique_ptr<store::Snapshot> reader, store.Read());
   CAIRN_ASSIGN_OR_RETURN(metrics.last_event, jobs::NewestEvent(*reader));
+  metrics.event_gaps = {{"stream", gaps.streams},
+                        {"page", gaps.pages},
+                        {"webhook", gaps.webhooks},
+                        {"view", gaps.view},
+                        {"throughput", gaps.throughput}};
   CAIRN_ASSIGN_OR_RETURN(const std::vector<jobs::Worker> workers, jobs::ListWorkers(*reader));
   metrics.workers = workers.size();
   CAIRN_ASSIGN_OR_RETURN(std::vector<jobs::QueueInfo> queues, jobs::ListQueues(*reader));

@@ -9,7 +9,8 @@
 namespace cairn::app {
 
 // Reads the state of each queue, so it belongs on a thread that may wait.
-Result<admin::JobMetrics> ReadJobMetrics(store::Store& store, const view::View& view);
+Result<admin::JobMetrics> ReadJobMetrics(store::Store& store, const view::View& view,
+                                         const jobs::EventGaps& gaps);
 // The event log and how far the view is in it.
 Result<admin::ClusterStatus::Events> ReadEventPositions(store::Store& store,
                                                         const view::View& view);

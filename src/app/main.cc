@@ -3,6 +3,14 @@
 #include "app/command_line.h"
 #include "app/terminal.h"
 
+// What jemalloc goes by where the program is linked with it: memory that was freed goes back to the
+// operating system soon, also from a thread that does nothing any more. A large request would else
+// leave its size behind.
+extern "C" {
+extern const char* malloc_conf;
+const char* malloc_conf = "background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";
+}
+
 int main(int argc, char** argv) {
   const cairn::app::Environment environment = cairn::app::ProcessEnvironment();
   try {

@@ -2,8 +2,6 @@
 
 #include <generated/version.h>
 
-#include "store/rocks/open.h"
-
 namespace cairn::app {
 
 store::postgres::Options PostgresOptions(const Config& config) {
@@ -14,19 +12,25 @@ store::postgres::Options PostgresOptions(const Config& config) {
   options.mode = config.postgres_mode;
   options.connections = config.postgres_connections;
   options.statement_timeout = config.postgres_statement_timeout;
+  options.transaction_bytes = config.limit_transaction_bytes;
   return options;
 }
 
-Result<std::unique_ptr<store::Store>> OpenStore(const Config& config, const Clock& clock,
-                                                const Log& log) {
-  if (!config.store_url.empty()) return store::postgres::Open(PostgresOptions(config), clock, log);
+store::rocks::Options RocksOptions(const Config& config) {
   store::rocks::Options options;
   options.directory = config.data;
   options.version = kVersion;
   options.durability = config.durability;
   options.sync_interval = config.sync_interval;
   options.memory = store::rocks::MemoryBudget::FromTotal(config.memory_bytes);
-  return store::rocks::Open(options, clock, log);
+  options.memory.transaction_bytes = config.limit_transaction_bytes;
+  return options;
+}
+
+Result<std::unique_ptr<store::Store>> OpenStore(const Config& config, const Clock& clock,
+                                                const Log& log) {
+  if (!config.store_url.empty()) return store::postgres::Open(PostgresOptions(config), clock, log);
+  return store::rocks::Open(RocksOptions(config), clock, log);
 }
 
 }  // namespace cairn::app

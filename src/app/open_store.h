@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "store/rocks/open.h"
 #include "store/store.h"
 
 namespace cairn::app {
@@ -14,6 +15,7 @@ namespace cairn::app {
 Result<std::unique_ptr<store::Store>> OpenStore(const Config& config, const Clock& clock,
                                                 const Log& log);
 
+store::rocks::Options RocksOptions(const Config& config);
 store::postgres::Options PostgresOptions(const Config& config);
 
 }  // namespace cairn::app

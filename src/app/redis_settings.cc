@@ -29,13 +29,25 @@ Result<uint64_t> NumberWithin(std::string_view value, uint64_t least, uint64_t m
 
 void AddRedisSettings(const Config& config, net::RespServer& server,
                       const std::function<uint16_t()>& port, doors::Settings& settings) {
-  settings.Add(RedisSetting::Fixed("dir", std::filesystem::absolute(config.data).string()));
-  settings.Add(RedisSetting::Fixed("bind", config.resp.host));
+  settings.Add(RedisSetting::Fixed("dir", std::filesystem::absolute(config.data).string(),
+                                   "start the server with --data DIR"));
+  static constexpr std::string_view kAddress = "start the server with --resp HOST:PORT";
+  settings.Add(RedisSetting::Fixed("bind", config.resp.host, std::string(kAddress)));
   const auto listens = [port] { return fmt::format("{}", port()); };
   const auto nowhere = [] { return std::string("0"); };
   const bool tls = RespSpeaksTls(config);
-  settings.Add({.name = "port", .get = tls ? std::function<std::string()>(nowhere) : listens});
-  settings.Add({.name = "tls-port", .get = tls ? std::function<std::string()>(listens) : nowhere});
+  const std::function<std::string()> port_text = tls ? nowhere : std::function(listens);
+  settings.Add({.name = "port",
+                .get = port_text,
+                .set = [port_text](std::string_view value) -> Result<void> {
+                  if (value == port_text()) return {};
+                  return Error{ErrorCode::kInvalid,
+                               fmt::format("Unable to listen on this port: {}", kAddress)};
+                },
+                .kept = false});
+  settings.Add({.name = "tls-port",
+                .get = tls ? std::function<std::string()>(listens) : nowhere,
+                .advice = std::string(kAddress)});
   settings.Add(
       {.name = "maxclients",
        .get = [&server] { return fmt::format("{}", server.max_clients()); },
@@ -44,7 +56,8 @@ void AddRedisSettings(const Config& config, net::RespServer& server,
          CAIRN_ASSIGN_OR_RETURN(const uint64_t count, NumberWithin(value, 1, most));
          server.set_max_clients(count);
          return {};
-       }});
+       },
+       .kept = false});
   settings.Add(
       {.name = "timeout",
        .get =
@@ -57,7 +70,8 @@ void AddRedisSettings(const Config& config, net::RespServer& server,
          CAIRN_ASSIGN_OR_RETURN(const uint64_t count, NumberWithin(value, 0, 86'400));
          server.set_idle_timeout(std::chrono::seconds(count));
          return {};
-       }});
+       },
+       .kept = false});
 }
 
 }  // namespace cairn::app

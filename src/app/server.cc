@@ -35,6 +35,7 @@
 #include "jobs/routes.h"
 #include "jobs/schedule.h"
 #include "jobs/webhook_delivery.h"
+#include "jobs/webhook_loop.h"
 #include "net/http/server.h"
 #include "net/loop.h"
 #include "net/resp/server.h"
@@ -51,8 +52,14 @@
 namespace cairn::app {
 namespace {
 
-net::RespServerOptions RespOptions(const Config& config) {
+net::RespServerOptions RespOptions(const Config& config,
+                                   std::shared_ptr<net::BufferBudget> buffers) {
   net::RespServerOptions options;
+  options.auth_timeout = config.auth_timeout;
+  // A request that takes all memory there is for requests would only end its own connection.
+  options.limits.query_buffer_bytes =
+      std::min(options.limits.query_buffer_bytes, buffers->limit() / 2);
+  options.budget = std::move(buffers);
   options.max_clients = config.max_clients;
   options.idle_timeout = config.idle_timeout;
   options.limits.bulk_bytes = static_cast<int64_t>(config.limit_bulk_bytes);
@@ -62,7 +69,11 @@ net::RespServerOptions RespOptions(const Config& config) {
 doors::InstanceOptions InstanceOptions(const Config& config) {
   return {.password = config.password,
           .pool_threads = config.pool_threads,
-          .version = std::string(kVersion)};
+          .version = std::string(kVersion),
+          .audit = {.bytes = config.audit_bytes,
+                    .kept_us = std::chrono::microseconds(config.audit_kept).count()},
+          .buffers = std::make_shared<net::BufferBudget>(config.limit_buffers_bytes),
+          .reply_bytes = config.limit_reply_bytes};
 }
 
 constexpr size_t kSearchThreads = 4;
@@ -73,24 +84,33 @@ constexpr size_t kSearchThreads = 4;
 class Server::Impl {
  public:
   Impl(const Config& config, const Clock& clock, Random& random, const Log& log,
-       std::unique_ptr<store::Store> store)
+       std::unique_ptr<store::Store> store, std::string store_id)
       : config_(config),
         log_(log),
         clock_(clock),
         random_(random),
         store_(std::move(store)),
+        store_id_(std::move(store_id)),
         health_(*store_),
         instance_(InstanceOptions(config), *store_, clock, random, log),
         timers_(*store_, clock, log),
-        webhooks_(*store_, clock, random, log, {.user_agent = fmt::format("cairn/{}", kVersion)}),
-        view_(*store_, ViewFile(config), random, log),
+        webhooks_(*store_, clock, random, log, WebhookOptions()),
+        view_(*store_, ViewFile(config), random, log, event_gaps_),
         bulk_(*store_, view_, clock, random, log),
         loops_(config.io_threads),
         route_store_(*store_, loops_, instance_.pool()),
         routes_({.title = "Cairn", .version = std::string(kVersion)}),
-        resp_server_(RespOptions(config), loops_, WithCommands(), clock, log),
+        resp_server_(RespOptions(config, instance_.options().buffers), loops_, WithCommands(),
+                     clock, log),
         http_server_(HttpOptions(), loops_, WithRoutes(), clock, random, log) {
     instance_.Attach(resp_server_);
+    instance_.busy().set_limit_ms(config.script_time_limit.count());
+    const auto held_up = [this]() -> std::optional<std::string> {
+      if (!instance_.busy().AnythingLate(clock_.MonotonicNs())) return std::nullopt;
+      return "a script holds others up; end it with SCRIPT KILL or FUNCTION KILL";
+    };
+    health_.AddCheck(held_up);
+    route_store_.set_refusal(held_up);
     AddRedisSettings(
         config_, resp_server_, [this] { return resp_port_.load(); }, instance_.settings());
     timers_.Register(store::kTimerKeyExpiry, expiry_);
@@ -126,9 +146,15 @@ class Server::Impl {
     CAIRN_RETURN_IF_ERROR(instance_.Load());
     CAIRN_RETURN_IF_ERROR(keyring_.Start());
     CAIRN_RETURN_IF_ERROR(CheckExposure());
-    // What has become too old while no server ran; if it cannot, later.
-    (void)instance_.pool().Submit([this] { (void)instance_.audit().Trim(); });
-    CAIRN_RETURN_IF_ERROR(jobs::DueTimers::StartTidying(*store_));
+    if (std::optional<std::string> why = WhyReachable(config_)) {
+      instance_.acl().RequireSecrets(*std::move(why));
+    }
+    // Its timer is there since the first start: a store that takes no writes now, because its disk
+    // is full, is served all the same.
+    if (const Result<void> tidying = jobs::DueTimers::StartTidying(*store_);
+        !tidying.ok() && !store_->write_failure()) {
+      return tidying.error();
+    }
     loops_.Start();
     instance_.PostToAll([this](doors::Dispatcher& dispatcher) { route_store_.Join(dispatcher); });
     timers_.Start();
@@ -183,12 +209,27 @@ class Server::Impl {
     return instance_.HandlerFactory();
   }
 
+  jobs::WebhookDeliveryOptions WebhookOptions() {
+    jobs::WebhookDeliveryOptions options;
+    options.user_agent = fmt::format("cairn/{}", kVersion);
+    options.targets = WebhookTargetsOf(config_);
+    options.origin = store_id_;
+    options.gaps = event_gaps_;
+    return options;
+  }
+
   net::HttpServerOptions HttpOptions() {
     net::HttpServerOptions options;
     options.max_connections = config_.max_http_connections;
+    options.budget = instance_.options().buffers;
+    if (config_.auth_timeout.count() != 0) options.stranger_timeout = config_.auth_timeout;
     // CONFIG SET requirepass may set a password and take it away.
     options.cors = [this]() -> const net::CorsPolicy& {
       return CorsOf(config_, instance_.needs_password());
+    };
+    options.hosts = [this]() -> const net::AllowedHosts* {
+      const bool open_here = !instance_.needs_password() && net::IsLoopback(config_.http);
+      return open_here ? &config_.allowed_hosts : nullptr;
     };
     return options;
   }
@@ -200,6 +241,7 @@ class Server::Impl {
                       .clock = clock_,
                       .pool = instance_.pool(),
                       .data = std::filesystem::absolute(config_.data).lexically_normal().string(),
+                      .backups = BackupDirectory(config_),
                       .metrics = [this] { return Metrics(); },
                       .cluster = [this] { return Cluster(); }},
                      routes_);
@@ -211,7 +253,9 @@ class Server::Impl {
                         .waiters = instance_.waiters(),
                         .clock = clock_,
                         .random = random_,
-                        .version = std::string(kVersion)},
+                        .version = std::string(kVersion),
+                        .webhook_targets = WebhookTargetsOf(config_),
+                        .gaps = event_gaps_},
                        routes_);
     view::AddViewRoutes({.view = view_, .bulk = bulk_, .store = route_store_, .pool = search_pool_},
                         routes_);
@@ -221,11 +265,21 @@ class Server::Impl {
     routes_.SetAudit(admin::IsAudited, admin::MakeAuditSink(route_store_, instance_.audit()));
     return [this](net::Loop& loop) {
       const auto identify = [this](std::string_view secret) { return keyring_.Identify(secret); };
-      return std::make_unique<admin::Guard>(
+      const auto on_refused = [this](const net::HttpRequest& request) {
+        instance_.CountFailedLogin(request.method, request.path, request.peer);
+      };
+      auto guard = std::make_unique<admin::Guard>(
           admin::GuardOptions{.identify = identify,
-                              .default_body_limit = config_.limit_http_body_bytes},
+                              .default_body_limit = config_.limit_http_body_bytes,
+                              .on_refused = on_refused,
+                              .refused = [this](std::string_view peer) { NoteRefusal(peer); }},
           routes_.MakeHandler(loop));
+      return std::make_unique<jobs::WebhookLoopGuard>(store_id_, std::move(guard));
     };
+  }
+
+  void NoteRefusal(std::string_view peer) {
+    instance_.failed_logins().Note(clock_.MonotonicNs(), peer, log_);
   }
 
   admin::MetricsSnapshot Metrics() {
@@ -238,10 +292,13 @@ class Server::Impl {
         .durability = store_->durability(),
         .store = store_->stats(),
         .memory_budget_bytes = config_.memory_bytes,
+        .buffers = Buffers(),
+        .failed_logins = instance_.failed_logins().count(),
         .resp = resp_server_.stats(),
         .http = http_server_.stats(),
         .loops = latency_->histograms(),
         .process = admin::CurrentUsage(),
+        .audit_failures = instance_.audit().failures(),
     };
     const doors::CommandTable& commands = instance_.commands();
     for (size_t i = 0; i < commands.row_count(); ++i) {
@@ -252,10 +309,18 @@ class Server::Impl {
                                    .rejected = totals.rejected,
                                    .seconds = static_cast<double>(totals.ns) / 1e9});
     }
-    if (Result<admin::JobMetrics> jobs = ReadJobMetrics(*store_, view_); jobs.ok()) {
+    if (Result<admin::JobMetrics> jobs = ReadJobMetrics(*store_, view_, *event_gaps_); jobs.ok()) {
       snapshot.jobs = std::move(*jobs);
     }
     return snapshot;
+  }
+
+  admin::BufferMetrics Buffers() const {
+    const net::BufferBudget& budget = *instance_.options().buffers;
+    return {.used_bytes = budget.used(),
+            .limit_bytes = budget.limit(),
+            .disconnected = budget.disconnected(),
+            .refused = budget.refused()};
   }
 
   admin::ClusterStatus Cluster() {
@@ -280,6 +345,7 @@ class Server::Impl {
   const Clock& clock_;
   Random& random_;
   const std::unique_ptr<store::Store> store_;
+  const std::string store_id_;
   admin::Health health_;
   doors::Instance instance_;
   admin::Keyring keyring_{instance_};
@@ -290,6 +356,7 @@ class Server::Impl {
   jobs::ScheduleTicks schedules_;
   jobs::DueTimers job_timers_;
   store::TimerService timers_;
+  const std::shared_ptr<jobs::EventGaps> event_gaps_ = std::make_shared<jobs::EventGaps>();
   jobs::WebhookDelivery webhooks_;
   view::View view_;
   view::Bulk bulk_;
@@ -318,7 +385,9 @@ Result<std::unique_ptr<Server>> Server::Start(const Config& config, const Server
                              "source stopped",
                              StoreName(config), *unfinished)};
   }
-  auto impl = std::make_unique<Impl>(config, clock, random, log, std::move(store));
+  CAIRN_ASSIGN_OR_RETURN(std::string store_id, view::LoadStoreId(*store, random));
+  auto impl =
+      std::make_unique<Impl>(config, clock, random, log, std::move(store), std::move(store_id));
   impl->set_request_stop(hooks.request_stop);
   CAIRN_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <numeric>
 #include <utility>
 
@@ -111,6 +112,34 @@ Setting CorsSetting(const Text& text) {
     return config.cors_origins ? net::FormatCorsPolicy(*config.cors_origins) : "";
   };
   return WithDefaultText(std::move(row), "* with a password, else local");
+}
+
+Setting HostsSetting(const Text& text) {
+  Setting row = Row(text, Setting::Kind::kText, "NAMES",
+                    "*, or a list of names without ports such as cairn.internal,10.0.0.7");
+  row.parse = [](std::string_view value, Config& config) {
+    std::optional<net::AllowedHosts> hosts = net::ParseAllowedHosts(value);
+    if (!hosts) return false;
+    config.allowed_hosts = *std::move(hosts);
+    return true;
+  };
+  row.format = [](const Config& config) { return net::FormatAllowedHosts(config.allowed_hosts); };
+  return WithDefaultText(std::move(row), "those of this machine");
+}
+
+Setting TargetsSetting(const Text& text) {
+  Setting row = Row(text, Setting::Kind::kText, "TARGETS",
+                    "public, or a list such as loopback,private,10.1.0.0/16");
+  row.parse = [](std::string_view value, Config& config) {
+    std::optional<jobs::WebhookTargets> targets = jobs::WebhookTargets::Parse(value);
+    if (!targets) return false;
+    config.webhooks_allow = std::move(targets);
+    return true;
+  };
+  row.format = [](const Config& config) {
+    return config.webhooks_allow ? config.webhooks_allow->ToString() : "";
+  };
+  return WithDefaultText(std::move(row), "loopback while all listens there, else public");
 }
 
 Setting CountSetting(const Text& text, size_t Config::*member, size_t least, size_t most) {
@@ -242,6 +271,15 @@ std::vector<Setting> MakeSettings() {
       DurationSetting({"idle_timeout",
                        "Redis-protocol clients that are silent for this long are closed; 0 never."},
                       &Config::idle_timeout, kNever, kDay),
+      DurationSetting(
+          {"auth_timeout",
+           "Where a password or key is required, connections that have not presented one "
+           "after this long are closed; 0 never."},
+          &Config::auth_timeout, kNever, kDay),
+      DurationSetting({"script_time_limit",
+                       "A script or function that runs for longer is ended, and nothing of it is "
+                       "kept."},
+                      &Config::script_time_limit, milliseconds(100), kDay),
       DurationSetting({"drain_timeout",
                        "How long a stopping server waits for running requests and unsent replies."},
                       &Config::drain_timeout, kNever, hours(1)),
@@ -260,12 +298,46 @@ std::vector<Setting> MakeSettings() {
                    "Which web pages may use HTTP from a browser, beside those of its own origin: * "
                    "all, none, or a list of origins, where local means pages served on this "
                    "machine."}),
+      HostsSetting({"allowed_hosts",
+                    "While http is bound to loopback and nobody needs a password or a key: names "
+                    "under which HTTP may be asked beside localhost and loopback addresses, or * "
+                    "for any. Others get 421, because a web site can make its own name point "
+                    "here."}),
+      WithDefaultText(
+          PathSetting({"backup.directory",
+                       "Backups that a running server makes go below this directory only."},
+                      "DIR", &Config::backup_directory),
+          "backups in the data directory"),
+      DurationSetting({"audit.kept", "How long entries of the audit log are kept."},
+                      &Config::audit_kept, hours(1), hours(10 * 365 * 24)),
+      SizeSetting({"audit.bytes",
+                   "How large the audit log may become: seven eighths for changes, one for counted "
+                   "refusals. Beyond that the oldest entries go of whoever has the most."},
+                  &Config::audit_bytes, 1ULL << 20, 1ULL << 40),
       SizeSetting({"limits.bulk", "The largest argument of a Redis-protocol request."},
                   &Config::limit_bulk_bytes, 1ULL << 20, 512ULL << 20),
       SizeSetting(
           {"limits.http_body",
            "The largest body of an HTTP request, where the route names no limit of its own."},
           &Config::limit_http_body_bytes, 1ULL << 10, 1ULL << 30),
+      WithDefaultText(
+          SizeSetting({"limits.transaction",
+                       "What one command, script or MULTI may write at once: keys, values and 64 "
+                       "bytes each time that a row is written. Past it nothing of it is done."},
+                      &Config::limit_transaction_bytes, 64ULL << 20, 2ULL << 30),
+          "a quarter of `memory`, 64MiB to 1GiB"),
+      WithDefaultText(
+          SizeSetting({"limits.buffers",
+                       "What the requests and replies of all connections may take together, beside "
+                       "memory. Beyond it, the connection that holds the most is closed."},
+                      &Config::limit_buffers_bytes, 16ULL << 20, 4ULL << 40),
+          "as much as memory"),
+      WithDefaultText(
+          SizeSetting({"limits.reply",
+                       "The largest reply to one Redis-protocol request, a whole EXEC included. A "
+                       "request whose reply would be larger fails, and nothing of it remains."},
+                      &Config::limit_reply_bytes, 1ULL << 20, 4ULL << 40),
+          "a quarter of limits.buffers"),
       NameSetting(
           {"postgres.schema", "The schema that holds Cairn's tables, made if it is missing."},
           &Config::postgres_schema),
@@ -291,6 +363,9 @@ std::vector<Setting> MakeSettings() {
                        "built anew."},
                       "FILE", &Config::view_file),
           "view.sqlite in the data directory"),
+      TargetsSetting({"webhooks.allow",
+                      "Where webhooks may be sent beside public addresses: public for nowhere "
+                      "else, or a list of loopback, private and networks."}),
       PathSetting({"tls.cert", "Certificate (PEM, with its chain); with tls.key it turns TLS on."},
                   "FILE", &Config::tls_cert),
       PathSetting({"tls.key", "Private key of the certificate (PEM, not encrypted)."}, "FILE",
@@ -350,6 +425,17 @@ const net::CorsPolicy& CorsOf(const Config& config, bool needs_password) {
   static const net::CorsPolicy pages_of_this_machine{.local = true};
   if (config.cors_origins) return *config.cors_origins;
   return needs_password ? every_page : pages_of_this_machine;
+}
+
+std::string BackupDirectory(const Config& config) {
+  const std::string directory =
+      config.backup_directory.empty() ? config.data + "/backups" : config.backup_directory;
+  return std::filesystem::absolute(directory).lexically_normal().string();
+}
+
+jobs::WebhookTargets WebhookTargetsOf(const Config& config) {
+  if (config.webhooks_allow) return *config.webhooks_allow;
+  return {.loopback = net::IsLoopback(config.resp) && net::IsLoopback(config.http)};
 }
 
 std::string ViewFile(const Config& config) {

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "base/log.h"
+#include "jobs/webhook_targets.h"
 #include "net/address.h"
 #include "net/http/cors.h"
+#include "net/http/host.h"
 #include "store/postgres/open.h"
 #include "store/store.h"
 
@@ -21,7 +23,8 @@ namespace cairn::app {
 enum class TlsDoors { kBoth, kResp, kHttp };
 
 // Everything an operator can choose. The initial values are the defaults; those that depend on the
-// machine (data, memory) are filled in by LoadConfig.
+// machine or on others (data, memory, limits.transaction, limits.buffers, limits.reply) are filled
+// in by LoadConfig.
 struct Config {
   std::string data;
   std::string store_url;  // a postgres:// URL; empty: the embedded engine in `data`
@@ -37,9 +40,14 @@ struct Config {
   size_t max_clients = 10'000;
   size_t max_http_connections = 4'000;
   std::chrono::milliseconds idle_timeout{0};
+  std::chrono::milliseconds script_time_limit{60'000};
+  std::chrono::milliseconds auth_timeout{30'000};
   std::chrono::milliseconds drain_timeout{10'000};
   uint64_t limit_bulk_bytes = 512ULL << 20;
   uint64_t limit_http_body_bytes = 1ULL << 20;
+  uint64_t limit_buffers_bytes = 0;
+  uint64_t limit_reply_bytes = 0;
+  uint64_t limit_transaction_bytes = 0;
 
   std::string postgres_schema = "cairn";
   size_t postgres_connections = 16;
@@ -47,12 +55,18 @@ struct Config {
   std::chrono::milliseconds postgres_statement_timeout{10'000};
 
   std::string seats_key_prefix;
-  std::string view_file;  // empty: see ViewFile
+  std::string view_file;                               // empty: see ViewFile
+  std::optional<jobs::WebhookTargets> webhooks_allow;  // unset: see WebhookTargetsOf
 
   std::string password;  // LoadConfig puts the content of password_file here
   std::string password_file;
   bool insecure = false;
   std::optional<net::CorsPolicy> cors_origins;  // unset: see CorsOf
+  net::AllowedHosts allowed_hosts;              // beside those of this machine
+
+  std::string backup_directory;  // empty: see BackupDirectory
+  std::chrono::milliseconds audit_kept = std::chrono::hours(90 * 24);
+  uint64_t audit_bytes = 64ULL << 20;
 
   std::string tls_cert;
   std::string tls_key;
@@ -70,6 +84,14 @@ std::string StoreName(const Config& config);
 // Servers that share a database may share that directory, too, so there the port is part of its
 // name.
 std::string ViewFile(const Config& config);
+
+// Where backups that the server makes may go, absolute: as set, or a directory in the data
+// directory.
+std::string BackupDirectory(const Config& config);
+
+// Where webhooks may be sent: as set, or to public addresses and, while nobody but this machine can
+// reach the server, to this machine.
+jobs::WebhookTargets WebhookTargetsOf(const Config& config);
 
 // Which web pages may use the HTTP door of a server that asks for a password, or does not: as set,
 // or every page if a password is needed, else those of this machine. Every site that its user

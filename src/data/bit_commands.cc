@@ -12,6 +12,7 @@
 #include "data/string_value.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/loop_work.h"
 
 namespace cairn::data {
 namespace {
@@ -288,6 +289,8 @@ Result<void> BitOp(CommandContext& context) {
     size = std::max(size, source.size());
     sources.push_back(std::move(source));
   }
+  // Also what is not stored of a string, its zeros, is gone through.
+  CAIRN_RETURN_IF_ERROR(doors::LeaveLoopIfLong(context, size * keys.size()));
   CAIRN_ASSIGN_OR_RETURN(Entry target, Entry::Load(context, target_key));
   if (size > 0) {
     StringValue result = StringValue::Replacing(std::move(target));

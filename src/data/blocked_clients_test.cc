@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <atomic>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -191,6 +193,120 @@ TEST_P(ServedAtOnceTest, ItsReplyWaitsUntilTheCommitIsDurable) {
   server_.store().MakeDurable();
   EXPECT_EQ(pushing.Receive(), "(integer) 1");
   EXPECT_EQ(waiting.Receive(), R"(["l", "x"])");
+}
+
+// --- Served by the commit that has something for them -------------------------------------------
+
+// Several loops, on which connections are spread, and somebody who looks for what must not be seen.
+class ServedInTheCommitTest : public ::testing::Test {
+ protected:
+  static constexpr int kRounds = 200;
+
+  // Sends it and returns when it waits.
+  void Block(TestClient& client, std::initializer_list<std::string_view> args) {
+    const size_t before = server_.instance().waiters().count();
+    client.Send(args);
+    while (server_.instance().waiters().count() == before) std::this_thread::yield();
+  }
+
+  // Runs `look` on connections of its own, all the time while `rounds` runs.
+  void WhileOthersLook(std::initializer_list<std::string_view> look, std::string_view expected,
+                       const std::function<void()>& rounds) {
+    std::atomic<bool> done = false;
+    std::atomic<int> seen = 0;
+    const auto run = [&] {
+      TestClient client = server_.Connect();
+      while (!done) {
+        if (client.Run(look) != expected) ++seen;
+      }
+    };
+    {
+      const std::jthread one(run);
+      const std::jthread another(run);
+      rounds();
+      done = true;
+    }
+    EXPECT_EQ(seen, 0);
+  }
+
+  DataServer server_{3};
+  TestClient pusher_ = server_.Connect();
+  TestClient waiter_ = server_.Connect();
+  TestClient second_ = server_.Connect();
+};
+
+TEST_F(ServedInTheCommitTest, NobodySeesWhatAWaiterTakes) {
+  WhileOthersLook({"LPOP", "q"}, "(nil)", [&] {
+    for (int i = 0; i < kRounds; ++i) {
+      Block(waiter_, {"BLPOP", "q", "0"});
+      pusher_.Send({"RPUSH", "q", "x"});
+      pusher_.Send({"LPOP", "q"});
+      EXPECT_EQ(pusher_.Receive(), "(integer) 1");
+      EXPECT_EQ(pusher_.Receive(), "(nil)");
+      EXPECT_EQ(waiter_.Receive(), R"(["q", "x"])");
+    }
+  });
+}
+
+TEST_F(ServedInTheCommitTest, TransactionsAndScriptsServeToo) {
+  WhileOthersLook({"ZPOPMIN", "z"}, "[]", [&] {
+    for (int i = 0; i < kRounds; ++i) {
+      Block(waiter_, {"BZPOPMIN", "other", "z", "0"});
+      if (i % 2 == 0) {
+        EXPECT_EQ(pusher_.Run({"MULTI"}), "OK");
+        EXPECT_EQ(pusher_.Run({"ZADD", "z", "1", "m"}), "QUEUED");
+        EXPECT_EQ(pusher_.Run({"EXEC"}), "[(integer) 1]");
+      } else {
+        // Also one that runs on the pool.
+        const char* script = i % 4 == 1 ? "return redis.call('zadd', KEYS[1], 1, 'm')"
+                                        : "for i = 1, 5e6 do end "
+                                          "return redis.call('zadd', KEYS[1], 1, 'm')";
+        EXPECT_EQ(pusher_.Run({"EVAL", script, "1", "z"}), "(integer) 1");
+      }
+      EXPECT_EQ(waiter_.Receive(), R"(["z", "m", "1"])");
+    }
+  });
+}
+
+TEST_F(ServedInTheCommitTest, AChainOfMovesIsOneCommit) {
+  WhileOthersLook({"EXISTS", "a", "b"}, "(integer) 0", [&] {
+    for (int i = 0; i < kRounds; ++i) {
+      Block(waiter_, {"BLMOVE", "a", "b", "LEFT", "RIGHT", "0"});
+      Block(second_, {"BLMOVE", "b", "c", "LEFT", "RIGHT", "0"});
+      EXPECT_EQ(pusher_.Run({"RPUSH", "a", "x"}), "(integer) 1");
+      EXPECT_EQ(pusher_.Run({"LPOP", "c"}), "\"x\"");
+      EXPECT_EQ(waiter_.Receive(), "\"x\"");
+      EXPECT_EQ(second_.Receive(), "\"x\"");
+    }
+  });
+}
+
+// A client that waits for two keys gets one element, however the pushes meet.
+TEST_F(ServedInTheCommitTest, ServedOnceByWhoeverComesFirst) {
+  TestClient other = server_.Connect();
+  for (int i = 0; i < kRounds; ++i) {
+    Block(waiter_, {"BLPOP", "p", "q", "0"});
+    pusher_.Send({"RPUSH", "p", "x"});
+    other.Send({"RPUSH", "q", "x"});
+    EXPECT_EQ(pusher_.Receive(), "(integer) 1");
+    EXPECT_EQ(other.Receive(), "(integer) 1");
+    EXPECT_NE(waiter_.Receive().find("\"x\""), std::string::npos);
+    EXPECT_EQ(server_.Run({"DEL", "p", "q"}), "(integer) 1");
+  }
+}
+
+// Of those who wait the longest waiting is served, and who gives up gets its own reply.
+TEST_F(ServedInTheCommitTest, TheLongestWaitingIsServedFirst) {
+  TestClient third = server_.Connect();
+  for (int i = 0; i < kRounds; ++i) {
+    Block(waiter_, {"BLPOP", "q", "0"});
+    Block(second_, {"BLPOP", "q", "0"});
+    Block(third, {"BLPOP", "q", "0"});
+    EXPECT_EQ(pusher_.Run({"RPUSH", "q", "1", "2", "3"}), "(integer) 3");
+    EXPECT_EQ(waiter_.Receive(), R"(["q", "1"])");
+    EXPECT_EQ(second_.Receive(), R"(["q", "2"])");
+    EXPECT_EQ(third.Receive(), R"(["q", "3"])");
+  }
 }
 
 }  // namespace

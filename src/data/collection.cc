@@ -9,6 +9,12 @@ namespace {
 // have elements that are taken off one by one, or a header.
 bool PacksElements(ValueType type) { return type == ValueType::kHash || type == ValueType::kSet; }
 
+// Redis shows the fields of a hash in the order in which they were added up to a size at which they
+// are rows here; of sets it does so only for small ones, or not at all.
+Elements::AddedOrder OrderOf(ValueType type) {
+  return type == ValueType::kHash ? Elements::AddedOrder::kKept : Elements::AddedOrder::kForgotten;
+}
+
 Error Unreadable(const Entry& entry) {
   return {ErrorCode::kCorruption,
           fmt::format("the members of {} cannot be read", Printable(entry.user_key()))};
@@ -16,7 +22,7 @@ Error Unreadable(const Entry& entry) {
 
 // Of a value that has none yet.
 Elements NewElements(store::Transaction& transaction, uint8_t db, ValueType type) {
-  if (PacksElements(type)) return {transaction, db, PackedRows()};
+  if (PacksElements(type)) return {transaction, db, PackedRows(), OrderOf(type)};
   return {transaction, db, 0};
 }
 
@@ -31,7 +37,7 @@ Result<Elements> ElementsOf(const Entry& entry) {
   if (entry.generation() == 0) {
     std::optional<PackedRows> packed = PackedRows::Decode(reader.Rest());
     if (!reader.ok() || !packed) return Unreadable(entry);
-    return Elements(entry.transaction(), entry.db(), *std::move(packed));
+    return Elements(entry.transaction(), entry.db(), *std::move(packed), OrderOf(entry.type()));
   }
   std::optional<MemberFilter> filter = MemberFilter::Decode(reader.Rest());
   if (!reader.ok() || !filter) return Unreadable(entry);
@@ -60,10 +66,12 @@ Result<Collection> Collection::Load(store::Transaction& transaction, uint8_t db,
   return collection;
 }
 
-Result<Collection> Collection::Replace(store::Transaction& transaction, uint8_t db, BytesView key,
+Result<Collection> Collection::Replace(doors::CommandContext& context, BytesView key,
                                        ValueType type) {
-  CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, db, key));
-  return Collection(std::move(entry), type, NewElements(transaction, db, type));
+  store::Transaction& transaction = context.transaction;
+  CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(transaction, context.db(), key));
+  entry.ServeFor(context);
+  return Collection(std::move(entry), type, NewElements(transaction, context.db(), type));
 }
 
 void Collection::Save(uint64_t count, BytesView header, Empty empty) {

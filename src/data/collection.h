@@ -38,7 +38,7 @@ class Collection {
   static Result<Collection> Load(doors::CommandContext& context, BytesView key, ValueType type) {
     Result<Collection> collection = Load(context.transaction, context.db(), key, type);
     if (!collection.ok()) return collection;
-    collection->entry_.TellOfNew(context.pubsub);
+    collection->entry_.ServeFor(context);
     NoteLookup(context, key, collection->exists());
     return collection;
   }
@@ -46,6 +46,8 @@ class Collection {
   // The key holds something else. Then nothing but entry() may be used.
   bool wrong_type() const { return wrong_type_; }
   bool exists() const { return entry_.exists(); }
+  // Of the collection that was asked for.
+  ValueType type() const { return type_; }
   // 0 for a key that does not exist.
   uint64_t count() const { return count_; }
   // As it was loaded; empty for a key that does not exist.
@@ -53,6 +55,7 @@ class Collection {
 
   // To read, and to write before Save.
   Elements& elements() { return elements_; }
+  const Elements& elements() const { return elements_; }
 
   enum class Empty {
     kRemoved,  // a collection without members is no key
@@ -66,10 +69,11 @@ class Collection {
   void Remove();
   // Takes away what the key has, of any type, and starts anew with an empty collection that has no
   // expiry: what …STORE commands do with their destination. The key is there after Save.
-  static Result<Collection> Replace(store::Transaction& transaction, uint8_t db, BytesView key,
-                                    ValueType type);
+  static Result<Collection> Replace(doors::CommandContext& context, BytesView key, ValueType type);
 
   const Entry& entry() const { return entry_; }
+  // See Entry::Gather.
+  Result<void> Gather(size_t bytes) { return entry_.Gather(bytes); }
 
  private:
   static constexpr size_t kCountBytes = 8;

@@ -1,24 +1,31 @@
 #include "data/commands.h"
 
+#include <memory>
+
 #include "data/entry.h"
 
 namespace cairn::data {
 
 void AddDataCommands(doors::Instance& instance) {
+  const auto limits = std::make_shared<EncodingLimits>();
   instance.set_version_reader(ReadVersion);
   instance.set_key_encoder(AppendRecordKey);
+  instance.tracking().set_key_decoder([](BytesView stored) -> std::optional<BytesView> {
+    const std::optional<RecordKey> key = DecodeRecordKey(stored);
+    return key ? std::optional(key->user_key) : std::nullopt;
+  });
   AddStringCommands(instance);
   AddBitCommands(instance);
   AddHyperLogLogCommands(instance);
-  AddHashCommands(instance);
-  AddSetCommands(instance);
+  AddHashCommands(instance, limits);
+  AddSetCommands(instance, limits);
   AddSetAlgebraCommands(instance);
-  AddSortedSetCommands(instance);
+  AddSortedSetCommands(instance, limits);
   AddSortedSetRangeCommands(instance);
   AddSortedSetPopCommands(instance);
   AddSortedSetAlgebraCommands(instance);
   AddGeoCommands(instance);
-  AddKeyCommands(instance);
+  AddKeyCommands(instance, limits);
   AddListCommands(instance);
   AddListBlockingCommands(instance);
   AddStreamCommands(instance);
@@ -36,9 +43,9 @@ void AddDataCommands(doors::Instance& instance) {
   AddFunctionCommands(instance);
   AddDiagnosticCommands(instance);
   AddLatencyCommands(instance);
-  AddDebugCommand(instance);
+  AddDebugCommand(instance, limits);
   AddTopologyCommands(instance);
-  AddFixedSettings(instance);
+  AddFixedSettings(instance, limits);
 }
 
 }  // namespace cairn::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "data/encoding_limits.h"
 #include "doors/instance.h"
 
 namespace cairn::data {
@@ -12,15 +13,15 @@ void AddDataCommands(doors::Instance& instance);
 void AddStringCommands(doors::Instance& instance);
 void AddBitCommands(doors::Instance& instance);
 void AddHyperLogLogCommands(doors::Instance& instance);
-void AddHashCommands(doors::Instance& instance);
-void AddSetCommands(doors::Instance& instance);
+void AddHashCommands(doors::Instance& instance, const SharedEncodingLimits& limits);
+void AddSetCommands(doors::Instance& instance, const SharedEncodingLimits& limits);
 void AddSetAlgebraCommands(doors::Instance& instance);
-void AddSortedSetCommands(doors::Instance& instance);
+void AddSortedSetCommands(doors::Instance& instance, const SharedEncodingLimits& limits);
 void AddSortedSetRangeCommands(doors::Instance& instance);
 void AddSortedSetPopCommands(doors::Instance& instance);
 void AddSortedSetAlgebraCommands(doors::Instance& instance);
 void AddGeoCommands(doors::Instance& instance);
-void AddKeyCommands(doors::Instance& instance);
+void AddKeyCommands(doors::Instance& instance, const SharedEncodingLimits& limits);
 void AddListCommands(doors::Instance& instance);
 void AddListBlockingCommands(doors::Instance& instance);
 void AddStreamCommands(doors::Instance& instance);
@@ -38,8 +39,8 @@ void AddScriptCommands(doors::Instance& instance);      // EVAL, SCRIPT
 void AddFunctionCommands(doors::Instance& instance);    // FCALL, FUNCTION
 void AddDiagnosticCommands(doors::Instance& instance);  // after the server commands
 void AddLatencyCommands(doors::Instance& instance);
-void AddDebugCommand(doors::Instance& instance);
+void AddDebugCommand(doors::Instance& instance, const SharedEncodingLimits& limits);
 void AddTopologyCommands(doors::Instance& instance);
-void AddFixedSettings(doors::Instance& instance);
+void AddFixedSettings(doors::Instance& instance, const SharedEncodingLimits& limits);
 
 }  // namespace cairn::data

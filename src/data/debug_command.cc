@@ -12,9 +12,13 @@
 
 #include "data/commands.h"
 #include "data/entry.h"
+#include "data/limits.h"
+#include "data/string_value.h"
+#include "data/value_digest.h"
 #include "data/value_info.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/glob.h"
 #include "doors/instance.h"
 
@@ -43,10 +47,10 @@ Result<void> Sleep(CommandContext& context) {
   return {};
 }
 
-Result<void> Object(CommandContext& context) {
+Result<void> Object(CommandContext& context, const EncodingLimits& limits) {
   CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
   if (!entry.exists()) return context.Fail(doors::kNoSuchKey);
-  CAIRN_ASSIGN_OR_RETURN(const std::string_view encoding, EncodingName(entry));
+  CAIRN_ASSIGN_OR_RETURN(const std::string_view encoding, EncodingName(entry, limits));
   context.reply.Simple(fmt::format(
       "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:0 lru_seconds_idle:0", encoding,
       entry.stored_bytes()));
@@ -131,15 +135,65 @@ Result<void> StringMatchLength(CommandContext& context) {
   return {};
 }
 
-Result<void> Debug(CommandContext& context, Instance& instance) {
+// Makes keys "PREFIX:0" and so on that are not there yet, with values "value:0" and so on, cut or
+// filled up to `size` bytes where it is given.
+Result<void> Populate(CommandContext& context) {
+  doors::ArgParser parser(context.args, 2);
+  const int64_t count = parser.Integer();
+  const std::string_view prefix = parser.HasNext() ? parser.Next() : "key";
+  const int64_t size = parser.HasNext() ? parser.Integer() : 0;
+  if (count < 0 || size < 0 || size > static_cast<int64_t>(kMaxStringBytes)) {
+    parser.Fail("ERR value is out of range");
+  }
+  if (!parser.Finish()) return context.Fail(parser.error());
+  CAIRN_RETURN_IF_ERROR(context.Require(store::Scopes::Exclusive()));
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string key = fmt::format("{}:{}", prefix, i);
+    CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, key));
+    if (entry.exists()) continue;
+    std::string value = fmt::format("value:{}", i);
+    if (size > 0) value.resize(static_cast<size_t>(size), '\0');
+    PutString(entry, value);
+  }
+  context.reply.Ok();
+  return {};
+}
+
+Result<void> DigestAll(CommandContext& context) {
+  CAIRN_RETURN_IF_ERROR(context.Require(store::Scopes::Exclusive()));
+  CAIRN_ASSIGN_OR_RETURN(const Digest digest, DigestOfEverything(context));
+  context.reply.Simple(HexEncode(digest.bytes()));
+  return {};
+}
+
+Result<void> DigestValues(CommandContext& context) {
+  CAIRN_RETURN_IF_ERROR(context.Require(store::Scopes::Exclusive()));
+  const doors::Args keys = context.args.subspan(2);
+  context.reply.ArrayHeader(keys.size());
+  for (const std::string_view key : keys) {
+    CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, key));
+    Digest digest;
+    if (entry.exists()) {
+      CAIRN_ASSIGN_OR_RETURN(digest, DigestOfValue(context, entry));
+    }
+    context.reply.Simple(HexEncode(digest.bytes()));
+  }
+  return {};
+}
+
+Result<void> Debug(CommandContext& context, Instance& instance, const EncodingLimits& limits) {
   const auto is = [&](std::string_view name, size_t least, size_t most) {
     return doors::EqualsIgnoreCase(context.args[1], name) && context.args.size() >= least &&
            context.args.size() <= most;
   };
   if (is("sleep", 3, 3)) return Sleep(context);
-  if (is("object", 3, 3)) return Object(context);
+  if (is("object", 3, 3)) return Object(context, limits);
   if (is("protocol", 3, 3)) return Protocol(context);
   if (is("stringmatch-len", 4, 4)) return StringMatchLength(context);
+  if (is("error", 3, 3)) return context.Fail(context.args[2]);
+  if (is("populate", 3, 5)) return Populate(context);
+  if (is("digest", 2, 2)) return DigestAll(context);
+  if (is("digest-value", 2, SIZE_MAX)) return DigestValues(context);
   if (is("log", 3, 3)) {
     instance.log().Info("DEBUG LOG", {{"text", context.args[2]}});
     context.reply.Ok();
@@ -151,9 +205,10 @@ Result<void> Debug(CommandContext& context, Instance& instance) {
     return {};
   }
   // Nothing has to be done for the effect that can be seen: everything is stored already, a key
-  // whose time has passed is gone already, and there is one way to keep a list.
+  // whose time has passed is gone already, there is one way to keep a list, and what Redis leaves
+  // to its cron is done at once.
   const bool has_no_effect = is("reload", 2, 5) || is("loadaof", 2, 2) || is("jmap", 2, 2) ||
-                             is("set-active-expire", 3, 3) ||
+                             is("set-active-expire", 3, 3) || is("pause-cron", 3, 3) ||
                              is("quicklist-packed-threshold", 3, 3);
   if (has_no_effect) {
     context.reply.Ok();
@@ -165,18 +220,23 @@ Result<void> Debug(CommandContext& context, Instance& instance) {
 
 }  // namespace
 
-void AddDebugCommand(Instance& instance) {
+void AddDebugCommand(Instance& instance, const SharedEncodingLimits& limits) {
   instance.commands().Add(
       {.name = "debug",
        .arity = -2,
        .flags = doors::kAdmin | doors::kNoScript | doors::kLoading | doors::kStale,
-       .scopes = doors::ScopeRule::kEverything,
+       .scopes = doors::ScopeRule::kNothing,
        .long_running = true,
+       .stores = true,
+       .audit_text = doors::AuditAllArguments,
        .group = "server",
        .since = "1.0.0",
-       .summary = "What tests of clients need: SLEEP, OBJECT, PROTOCOL, LOG, STRINGMATCH-LEN.",
+       .summary = "What tests of clients need: DIGEST, DIGEST-VALUE, ERROR, LOG, OBJECT, POPULATE, "
+                  "PROTOCOL, SLEEP, STRINGMATCH-LEN.",
        .syntax = "subcommand [arg ...]",
-       .run = [&instance](CommandContext& context) { return Debug(context, instance); }});
+       .run = [&instance, limits](CommandContext& context) {
+         return Debug(context, instance, *limits);
+       }});
 }
 
 }  // namespace cairn::data

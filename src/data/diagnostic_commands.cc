@@ -5,14 +5,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "base/memory.h"
 #include "data/commands.h"
 #include "data/info.h"
 #include "data/keys.h"
 #include "doors/answer.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/instance.h"
 #include "doors/limits.h"
 
@@ -37,67 +40,92 @@ void MemoryMallocStats(AnswerContext& context) {
   context.reply.Verbatim("txt", "Stats not supported for the current allocator");
 }
 
-void MemoryPurge(AnswerContext& context) { context.reply.Ok(); }
+void MemoryPurge(AnswerContext& context) {
+  ReleaseFreeMemory();
+  context.reply.Ok();
+}
 
-Result<int64_t> CountKeys(store::Transaction& transaction) {
-  int64_t count = 0;
+struct DatabaseKeys {
+  int db = 0;
+  int64_t keys = 0;
+};
+
+// Of the databases that have any.
+Result<std::vector<DatabaseKeys>> CountKeys(store::Transaction& transaction) {
+  std::vector<DatabaseKeys> counts;
   for (int db = 0; db < doors::kDatabases; ++db) {
     const Bytes key = EncodeKeyCounter(static_cast<uint8_t>(db));
     CAIRN_ASSIGN_OR_RETURN(const auto stored, transaction.Get({store::Space::kData, key}));
-    count += DecodeCounter(stored);
+    if (const int64_t keys = DecodeCounter(stored); keys > 0) counts.push_back({db, keys});
   }
-  return count;
+  return counts;
 }
 
+// The figures of Redis under its names, as far as there is something that they mean: the data set
+// is what of it is in memory. There is no table of keys, and the allocator keeps no figures.
 Result<void> MemoryStats(CommandContext& context, Instance& instance) {
-  CAIRN_ASSIGN_OR_RETURN(const int64_t keys, CountKeys(context.transaction));
+  CAIRN_ASSIGN_OR_RETURN(const auto databases, CountKeys(context.transaction));
+  int64_t keys = 0;
+  for (const DatabaseKeys& each : databases) keys += each.keys;
   const auto resident = static_cast<int64_t>(ResidentBytes());
   const auto peak = static_cast<int64_t>(PeakResidentBytes());
   const store::StoreStats stats = instance.store().stats();
   const auto dataset =
       static_cast<int64_t>(stats.cache_bytes + stats.block_cache_bytes + stats.write_buffer_bytes);
-  const std::pair<std::string_view, int64_t> kFigures[] = {
-      {"peak.allocated", peak},
-      {"total.allocated", resident},
-      {"startup.allocated", 0},
-      {"replication.backlog", 0},
-      {"clients.slaves", 0},
-      {"clients.normal", 0},
-      {"cluster.links", 0},
-      {"aof.buffer", 0},
-      {"lua.caches", 0},
-      {"functions.caches", 0},
-      {"overhead.total", std::max<int64_t>(resident - dataset, 0)},
-      {"keys.count", keys},
-      {"keys.bytes-per-key", keys == 0 ? 0 : dataset / keys},
-      {"dataset.bytes", dataset},
-      {"allocator.allocated", resident},
-      {"allocator.active", resident},
-      {"allocator.resident", resident},
-      {"fragmentation.bytes", 0},
-  };
   const auto percent = [](int64_t part, int64_t whole) {
     return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
   };
-  context.reply.MapHeader(std::size(kFigures) + 3);
-  for (const auto& [name, figure] : kFigures) {
-    context.reply.Bulk(name);
-    context.reply.Integer(figure);
+  using Figure = std::pair<std::string_view, std::variant<int64_t, double>>;
+  const Figure kBefore[] = {
+      {"peak.allocated", peak},          {"total.allocated", resident},
+      {"startup.allocated", int64_t{0}}, {"replication.backlog", int64_t{0}},
+      {"clients.slaves", int64_t{0}},    {"clients.normal", int64_t{0}},
+      {"cluster.links", int64_t{0}},     {"aof.buffer", int64_t{0}},
+      {"lua.caches", int64_t{0}},        {"functions.caches", int64_t{0}},
+  };
+  const Figure kBehind[] = {
+      {"overhead.total", std::max<int64_t>(resident - dataset, 0)},
+      {"keys.count", keys},
+      {"keys.bytes-per-key", keys == 0 ? int64_t{0} : dataset / keys},
+      {"dataset.bytes", dataset},
+      {"dataset.percentage", percent(dataset, resident)},
+      {"peak.percentage", percent(resident, peak)},
+      {"allocator.allocated", resident},
+      {"allocator.active", resident},
+      {"allocator.resident", resident},
+      {"allocator-fragmentation.ratio", 1.0},
+      {"allocator-fragmentation.bytes", int64_t{0}},
+      {"allocator-rss.ratio", 1.0},
+      {"allocator-rss.bytes", int64_t{0}},
+      {"rss-overhead.ratio", 1.0},
+      {"rss-overhead.bytes", int64_t{0}},
+      {"fragmentation", 1.0},
+      {"fragmentation.bytes", int64_t{0}},
+  };
+  const auto write = [&](const Figure& figure) {
+    context.reply.Bulk(figure.first);
+    if (const auto* number = std::get_if<int64_t>(&figure.second)) {
+      context.reply.Integer(*number);
+    } else {
+      context.reply.Double(std::get<double>(figure.second));
+    }
+  };
+  context.reply.MapHeader(std::size(kBefore) + databases.size() + std::size(kBehind));
+  for (const Figure& figure : kBefore) write(figure);
+  for (const DatabaseKeys& each : databases) {
+    context.reply.Bulk(fmt::format("db.{}", each.db));
+    context.reply.MapHeader(2);
+    write({"overhead.hashtable.main", int64_t{0}});
+    write({"overhead.hashtable.expires", int64_t{0}});
   }
-  context.reply.Bulk("dataset.percentage");
-  context.reply.Double(percent(dataset, resident));
-  context.reply.Bulk("peak.percentage");
-  context.reply.Double(percent(resident, peak));
-  context.reply.Bulk("fragmentation");
-  context.reply.Double(1);
+  for (const Figure& figure : kBehind) write(figure);
   return {};
 }
 
 // --- The rest -----------------------------------------------------------------------------------
 
-void ConfigRewrite(AnswerContext& context) {
-  context.Fail("ERR The server is running without a config file");
-}
+// CONFIG SET has stored already what it changed.
+void ConfigRewrite(AnswerContext& context) { context.reply.Ok(); }
 
 void BgRewriteAof(AnswerContext& context) {
   context.reply.Simple("Background append only file rewriting started");
@@ -146,12 +174,12 @@ void AddDiagnosticCommands(Instance& instance) {
        2,
        0,
        "4.0.0",
-       "Does nothing: memory is given back as it becomes free.",
+       "Gives memory that became free back to the operating system at once.",
        "",
        MemoryPurge,
        {"request_policy:all_shards", "response_policy:all_succeeded"}},
-      {"config|rewrite", 2, kOperator, "2.8.0", "Refused: settings are not written back.", "",
-       ConfigRewrite},
+      {"config|rewrite", 2, kOperator, "2.8.0", "Does nothing: CONFIG SET stores what it changes.",
+       "", ConfigRewrite},
       {"bgrewriteaof", 1, doors::kAdmin | doors::kNoScript | doors::kNoAsyncLoading, "1.0.0",
        "Does nothing: the store tidies up by itself.", "", BgRewriteAof},
       {"lolwut", -1, doors::kReadOnly | doors::kFast, "5.0.0", "Piles up stones.",
@@ -163,6 +191,7 @@ void AddDiagnosticCommands(Instance& instance) {
                       .arity = row.arity,
                       .flags = row.flags,
                       .scopes = doors::ScopeRule::kNothing,
+                      .unaudited = doors::kChangesNothing,
                       .group = "server",
                       .since = row.since,
                       .complexity = "O(1)",

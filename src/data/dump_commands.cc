@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "data/commands.h"
+#include "data/dump.h"
 #include "data/entry.h"
 #include "data/fields.h"
 #include "data/json/document.h"
@@ -19,6 +20,8 @@
 #include "data/string_value.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
+#include "doors/loop_work.h"
 
 namespace cairn::data {
 namespace {
@@ -116,6 +119,8 @@ Result<Bytes> DumpJson(CommandContext& context, const Entry& entry) {
   return std::move(writer).Finish();
 }
 
+}  // namespace
+
 Result<Bytes> DumpValue(CommandContext& context, const Entry& entry) {
   switch (entry.type()) {
     case ValueType::kString:
@@ -134,6 +139,8 @@ Result<Bytes> DumpValue(CommandContext& context, const Entry& entry) {
   }
   CAIRN_CHECK(false);
 }
+
+namespace {
 
 Result<void> Dump(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[1]));
@@ -214,8 +221,10 @@ Result<void> WriteStream(CommandContext& context, std::string_view key, const Rd
 Result<void> WriteValue(CommandContext& context, std::string_view key, const RdbValue& value) {
   if (value.type == ValueType::kHash || value.type == ValueType::kSet) {
     CAIRN_ASSIGN_OR_RETURN(Fields fields, Fields::Load(context, key, value.type));
-    for (const auto& [field, text] : value.fields) fields.PutNew(field, text);
-    for (const Bytes& member : value.members) fields.PutNew(member);
+    for (const auto& [field, text] : value.fields) {
+      CAIRN_RETURN_IF_ERROR(fields.PutNew(field, text));
+    }
+    for (const Bytes& member : value.members) CAIRN_RETURN_IF_ERROR(fields.PutNew(member));
     fields.Save(context, doors::kEventGeneric, "restore");
     return {};
   }
@@ -261,6 +270,9 @@ Result<void> ReplaceValue(CommandContext& context, Entry entry, const RdbValue& 
   }
   return {};
 }
+
+// Even what was compressed.
+constexpr uint64_t kRestoreNsPerByte = 50;
 
 Result<void> Restore(CommandContext& context) {
   ArgParser parser(context.args, 4);
@@ -313,13 +325,14 @@ void AddDumpCommands(doors::Instance& instance) {
        .flags = doors::kWrite | doors::kDenyOom,
        .categories = doors::kCategoryKeyspace | doors::kCategoryDangerous,
        .keys = {{1, 1, 1, "OW update"}},
+       .unaudited = doors::kIsData,
        .group = "generic",
        .since = "2.6.0",
        .complexity = "O(N) for N bytes",
        .summary = "Makes a key out of what DUMP has returned, here or in Redis.",
        .syntax = "key:key ttl:integer serialized-value [REPLACE] [ABSTTL] "
                  "[IDLETIME seconds:integer] [FREQ frequency:integer]",
-       .run = Restore});
+       .run = doors::WithLongArguments(Restore, kRestoreNsPerByte)});
 }
 
 }  // namespace cairn::data

@@ -20,12 +20,15 @@ Elements::Elements(store::Transaction& transaction, uint8_t db, uint64_t generat
 Elements::Elements(store::Transaction& transaction, uint8_t db, uint64_t generation,
                    MemberFilter filter)
     : Elements(transaction, db, generation) {
+  members_ = true;
   filter_ = std::move(filter);
 }
 
-Elements::Elements(store::Transaction& transaction, uint8_t db, PackedRows packed)
+Elements::Elements(store::Transaction& transaction, uint8_t db, PackedRows packed, AddedOrder order)
     : Elements(transaction, db, 0) {
   packed_ = std::move(packed);
+  order_ = order;
+  members_ = true;
 }
 
 store::Key Elements::KeyOf(BytesView suffix) {
@@ -65,10 +68,30 @@ void Elements::Begin() {
   if (!packed_) return;
   const PackedRows rows = *std::exchange(packed_, std::nullopt);
   filter_ = MemberFilter::OfNothing();
-  rows.ForEach([this](BytesView suffix, BytesView value) {
+  MemberOrder order;
+  rows.ForEach([&](BytesView suffix, BytesView value) {
     PutRow(suffix, value);
+    order.Append(HashOf(suffix));
     return true;
   });
+  if (order_ == AddedOrder::kKept) WriteOrder(order);
+}
+
+Result<std::optional<MemberOrder>> Elements::ReadOrder() {
+  if (generation_ == 0 || !members_) return std::optional<MemberOrder>();
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> bytes, transaction_->Get(KeyOf({})));
+  if (!bytes) return std::optional<MemberOrder>();
+  std::optional<MemberOrder> order = MemberOrder::Decode(*bytes);
+  if (!order) return Error{ErrorCode::kCorruption, "the order of members cannot be read"};
+  return order;
+}
+
+void Elements::WriteOrder(const std::optional<MemberOrder>& order) {
+  if (order) {
+    transaction_->Put(KeyOf({}), order->bytes());
+  } else {
+    transaction_->Delete(KeyOf({}));
+  }
 }
 
 void Elements::PutRow(BytesView suffix, BytesView value) {
@@ -106,7 +129,9 @@ Result<void> Elements::Scan(const SuffixRange& range, const store::ScanOptions& 
   }
   if (generation_ == 0) return {};
   const Bytes prefix = key_.substr(0, kElementPrefixBytes);
-  store::Range rows{store::Space::kData, prefix + range.begin,
+  // The row of an empty suffix is the members' order.
+  const Bytes begin = members_ && range.begin.empty() ? Bytes(1, '\0') : range.begin;
+  store::Range rows{store::Space::kData, prefix + begin,
                     range.end ? prefix + *range.end : PrefixSuccessor(prefix)};
   return transaction_->Scan(rows, options, [&](BytesView key, BytesView value) {
     return visit(key.substr(kElementPrefixBytes), value);
@@ -118,10 +143,12 @@ void Elements::ScanPacked(const SuffixRange& range, const store::ScanOptions& op
   const PackedRows copy = *packed_;  // the visitor may change them
   std::vector<std::pair<BytesView, BytesView>> rows;
   copy.ForEach([&](BytesView suffix, BytesView value) {
-    if (range.end && suffix >= *range.end) return false;
-    if (suffix >= range.begin) rows.emplace_back(suffix, value);
+    if (suffix >= range.begin && !(range.end && suffix >= *range.end)) {
+      rows.emplace_back(suffix, value);
+    }
     return true;
   });
+  std::ranges::sort(rows);
   if (options.reverse) std::ranges::reverse(rows);
   if (rows.size() > options.limit) rows.resize(options.limit);
   for (const auto& [suffix, value] : rows) {

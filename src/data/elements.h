@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "data/keys.h"
 #include "data/member_filter.h"
+#include "data/member_order.h"
 #include "data/packed_rows.h"
 #include "store/transaction.h"
 
@@ -34,8 +35,14 @@ using ElementVisitor = FunctionRef<bool(BytesView suffix, BytesView value)>;
 // They are rows, each written as it is put; or, for a type that wants it so and as long as they are
 // few and short, they are packed into the value's record, which the type writes (collection.h).
 // Packed ones become rows with the Put that makes them too large, and stay rows.
+//
+// Packed ones are in the order in which they were added. Where that order is to outlive the change
+// to rows, it becomes one more row, of an empty suffix (member_order.h), which is none of the
+// elements: only ReadOrder and WriteOrder see it.
 class Elements {
  public:
+  enum class AddedOrder { kForgotten, kKept };
+
   // A generation of 0 stands for a value that has no elements yet: nothing is found, and the first
   // Put gives it one.
   Elements(store::Transaction& transaction, uint8_t db, uint64_t generation);
@@ -44,7 +51,8 @@ class Elements {
   Elements(store::Transaction& transaction, uint8_t db, uint64_t generation, MemberFilter filter);
 
   // Packed ones, as found in the record. When they become rows, these have a filter.
-  Elements(store::Transaction& transaction, uint8_t db, PackedRows packed);
+  Elements(store::Transaction& transaction, uint8_t db, PackedRows packed,
+           AddedOrder order = AddedOrder::kForgotten);
 
   // Null for rows.
   const PackedRows* packed() const { return packed_ ? &*packed_ : nullptr; }
@@ -67,7 +75,12 @@ class Elements {
   Result<void> Scan(const SuffixRange& range, const store::ScanOptions& options,
                     ElementVisitor visit);
 
-  // Puts a copy of each element under `target`, which has none yet.
+  // In what order the elements were added, if they are rows for which that is known.
+  Result<std::optional<MemberOrder>> ReadOrder();
+  // nullopt: it is not known any more.
+  void WriteOrder(const std::optional<MemberOrder>& order);
+
+  // Puts a copy of each row under `target`, which has none yet.
   Result<void> CopyTo(Elements& target);
 
  private:
@@ -80,7 +93,9 @@ class Elements {
   uint64_t generation_;
   Bytes key_;  // the prefix, and behind it whatever was looked at last
   std::optional<PackedRows> packed_;
-  MemberFilter filter_;  // of rows; without hashes it lets everything pass
+  AddedOrder order_ = AddedOrder::kForgotten;  // of packed ones
+  bool members_ = false;  // hashes are in front of suffixes, and an order may be among the rows
+  MemberFilter filter_;   // of rows; without hashes it lets everything pass
 };
 
 }  // namespace cairn::data

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <utility>
@@ -71,6 +72,18 @@ void Reclaim(store::Transaction& transaction, uint8_t db, uint64_t generation) {
 }
 
 }  // namespace
+
+void TellOfMiss(doors::CommandContext& context, BytesView key) {
+  const auto reads = [&](size_t index) {
+    return context.args[index] == key &&
+           doors::AccessOfKey(context.command, context.args, index).starts_with("RO");
+  };
+  if (!context.command.Has(doors::kReadOnly) &&
+      std::ranges::none_of(doors::FindKeys(context.command, context.args), reads)) {
+    return;
+  }
+  context.Notify(doors::kEventKeyMiss, "keymiss", key);
+}
 
 Result<Entry> Entry::Load(store::Transaction& transaction, uint8_t db, BytesView key) {
   Entry entry(transaction, EncodeRecordKey({db, key}));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
@@ -18,11 +19,15 @@ namespace cairn::data {
 inline constexpr std::string_view kWrongType =
     "WRONGTYPE Operation against a key holding the wrong kind of value";
 
-// A command has looked for a key: counted, and told to who listens, where it was to read it.
+// Tells listeners that a key is not there, if the command was to read it: one that only reads, or a
+// key that one that writes only reads from (the sources of SUNIONSTORE).
+void TellOfMiss(doors::CommandContext& context, BytesView key);
+
+// A command has looked for a key: counted, and told to who listens.
 inline void NoteLookup(doors::CommandContext& context, BytesView key, bool found) {
   context.CountLookup(found);
-  if (!found && context.command.Has(doors::kReadOnly)) {
-    context.Notify(doors::kEventKeyMiss, "keymiss", key);
+  if (!found && (context.pubsub.key_events() & doors::kEventKeyMiss) != 0) [[unlikely]] {
+    TellOfMiss(context, key);
   }
 }
 
@@ -43,8 +48,15 @@ class Entry {
   static Result<Entry> Load(doors::CommandContext& context, BytesView key) {
     Result<Entry> entry = Load(context.transaction, context.db(), key);
     if (!entry.ok()) return entry;
-    entry->TellOfNew(context.pubsub);
+    entry->ServeFor(context);
     NoteLookup(context, key, entry->exists());
+    return entry;
+  }
+
+  // For commands that look at a key without using it (OBJECT): counted, but not told of.
+  static Result<Entry> Peek(doors::CommandContext& context, BytesView key) {
+    Result<Entry> entry = Load(context.transaction, context.db(), key);
+    if (entry.ok()) context.CountLookup(entry->exists());
     return entry;
   }
 
@@ -68,8 +80,21 @@ class Entry {
     std::optional<int64_t> expire_ms = {};
     uint64_t generation = 0;
   };
-  // From now on `pubsub` is told when the key is made.
-  void TellOfNew(doors::PubSub& pubsub) { pubsub_ = &pubsub; }
+  // From now on it is told when the key is made, and what is gathered is bounded. The context lives
+  // as long as the entry is used.
+  void ServeFor(doors::CommandContext& context) {
+    pubsub_ = &context.pubsub;
+    reply_ = &context.reply;
+  }
+
+  // So many bytes of the value are kept until the command can reply, or write, all of them. Fails
+  // when they are more than there is room for: the command fails with it.
+  Result<void> Gather(size_t bytes) {
+    gathered_ += bytes + kGatheredOverhead;
+    if (gathered_ < kGatherStep || reply_ == nullptr) return {};
+    if (reply_->Reserve(std::exchange(gathered_, 0))) return {};
+    return Error{ErrorCode::kTooLarge, "the value is too large for what is asked of it at once"};
+  }
 
   // Creates or replaces, and wakes who is blocked on the key. An expire_ms that has passed leaves
   // no key. Elements under another generation than the new one are reclaimed.
@@ -97,7 +122,13 @@ class Entry {
   void WakeWaiters(ValueType type);
 
   store::Transaction* transaction_;
+  // What is kept is counted in steps; each piece is a string in a container.
+  static constexpr size_t kGatherStep = 256 * 1024;
+  static constexpr size_t kGatheredOverhead = 64;
+
   doors::PubSub* pubsub_ = nullptr;
+  net::RespWriter* reply_ = nullptr;
+  size_t gathered_ = 0;
   Bytes key_;            // encoded
   Bytes value_;          // encoded; empty if there is no record
   bool stored_ = false;  // there is a record, live or not

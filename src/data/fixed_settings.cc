@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "data/commands.h"
+#include "data/encoding_limits.h"
 #include "data/limits.h"
-#include "doors/arg_parser.h"
 #include "doors/instance.h"
 #include "doors/limits.h"
 #include "doors/settings.h"
@@ -30,140 +30,168 @@ std::string_view FsyncPolicy(store::Durability durability) {
   return "no";
 }
 
-// What Redis clients and tools ask for and Cairn has no choice about, or nothing to apply it to.
-constexpr std::pair<std::string_view, std::string_view> kConstants[] = {
+constexpr std::string_view kNoFiles =
+    "there are no RDB or AOF files; start the server with --durability to say when a write is safe";
+constexpr std::string_view kNoReplicas = "this server has no replicas and is none";
+constexpr std::string_view kAtStart = "it is a choice of the server's command line";
+constexpr std::string_view kNoRedisMemory = "the store's memory needs no such upkeep";
+// Nothing is ever evicted. Who asks for it is told so, and what to do instead: a cache that grows
+// without an end on the quiet would fill the disk.
+constexpr std::string_view kNoEviction =
+    "Cairn keeps its data on disk and evicts nothing: give keys a time to live (EXPIRE, SET ... "
+    "EX); what the server may use of memory is set at start with --memory";
+
+// What Redis clients and tools ask for and Cairn has no choice about, or nothing to apply it to:
+// whoever sets it to something else is told so, and why.
+struct Constant {
+  std::string_view name;
+  std::string_view value;
+  std::string_view advice = {};
+};
+constexpr Constant kConstants[] = {
     // Persistence
-    {"appendonly", "yes"},
-    {"appendfilename", "appendonly.aof"},
-    {"appenddirname", "appendonlydir"},
-    {"dbfilename", "dump.rdb"},
-    {"rdbchecksum", "yes"},
-    {"save", ""},
+    {"aof-use-rdb-preamble", "yes", kNoFiles},
+    {"appendonly", "yes", kNoFiles},
+    {"appendfilename", "appendonly.aof", kNoFiles},
+    {"appenddirname", "appendonlydir", kNoFiles},
+    {"auto-aof-rewrite-min-size", "67108864", kNoFiles},
+    {"auto-aof-rewrite-percentage", "100", kNoFiles},
+    {"dbfilename", "dump.rdb", kNoFiles},
+    {"no-appendfsync-on-rewrite", "no", kNoFiles},
+    {"rdbchecksum", "yes", kNoFiles},
+    {"rdbcompression", "yes", kNoFiles},
+    {"sanitize-dump-payload", "yes", "RESTORE always checks what it is given"},
+    {"save", "", kNoFiles},
+    {"stop-writes-on-bgsave-error", "yes", kNoFiles},
     // Memory
-    {"maxmemory", "0"},
+    {"activedefrag", "no", kNoRedisMemory},
+    {"activerehashing", "yes", kNoRedisMemory},
+    {"lazyfree-lazy-eviction", "yes", kNoRedisMemory},
+    {"lazyfree-lazy-expire", "yes", kNoRedisMemory},
+    {"lazyfree-lazy-server-del", "yes", kNoRedisMemory},
+    {"lazyfree-lazy-user-del", "yes", kNoRedisMemory},
+    {"lazyfree-lazy-user-flush", "yes", kNoRedisMemory},
+    {"maxmemory", "0", kNoEviction},
+    {"maxmemory-policy", "noeviction", kNoEviction},
+    {"maxmemory-samples", "5", kNoEviction},
     {"maxmemory-clients", "0"},
-    {"maxmemory-policy", "noeviction"},
     // Replication and cluster: neither
-    {"cluster-enabled", "no"},
-    {"masterauth", ""},
-    {"masteruser", ""},
-    {"min-replicas-max-lag", "10"},
-    {"min-replicas-to-write", "0"},
-    {"replica-read-only", "yes"},
-    {"replicaof", ""},
-    {"slaveof", ""},
+    {"cluster-enabled", "no", "there is no cluster; several servers can share a PostgreSQL store"},
+    {"masterauth", "", kNoReplicas},
+    {"masteruser", "", kNoReplicas},
+    {"min-replicas-max-lag", "10", kNoReplicas},
+    {"min-replicas-to-write", "0", kNoReplicas},
+    {"repl-backlog-size", "1048576", kNoReplicas},
+    {"repl-ping-replica-period", "10", kNoReplicas},
+    {"repl-ping-slave-period", "10", kNoReplicas},
+    {"repl-timeout", "60", kNoReplicas},
+    {"replica-read-only", "yes", kNoReplicas},
+    {"replica-serve-stale-data", "yes", kNoReplicas},
+    {"replicaof", "", kNoReplicas},
+    {"slave-read-only", "yes", kNoReplicas},
+    {"slaveof", "", kNoReplicas},
     // The process
-    {"daemonize", "no"},
-    {"enable-debug-command", "yes"},
-    {"enable-module-command", "no"},
-    {"io-threads", "1"},
-    {"io-threads-do-reads", "no"},
-    {"latency-tracking-info-percentiles", "50 99 99.9"},
-    {"logfile", ""},
-    {"loglevel", "notice"},
-    {"pidfile", ""},
-    {"protected-mode", "no"},
-    {"supervised", "no"},
-    {"syslog-enabled", "no"},
-    {"tcp-backlog", "511"},
-    {"tcp-keepalive", "300"},
-    {"unixsocket", ""},
-    {"unixsocketperm", "0"},
+    {"daemonize", "no", kAtStart},
+    {"dynamic-hz", "yes", "nothing runs by such a clock"},
+    {"enable-debug-command", "yes", "forbid DEBUG to users with ACL SETUSER"},
+    {"enable-module-command", "no", "there are no modules"},
+    {"hz", "10", "nothing runs by such a clock"},
+    {"io-threads", "1", "start the server with --io-threads"},
+    {"io-threads-do-reads", "no", "start the server with --io-threads"},
+    {"logfile", "", kAtStart},
+    {"loglevel", "notice", kAtStart},
+    {"pidfile", "", kAtStart},
+    {"protected-mode", "no", kAtStart},
+    {"supervised", "no", kAtStart},
+    {"syslog-enabled", "no", kAtStart},
+    {"tcp-backlog", "511", kAtStart},
+    {"tcp-keepalive", "300", kAtStart},
+    {"unixsocket", "", kAtStart},
+    {"unixsocketperm", "0", kAtStart},
+    {"hll-sparse-max-bytes", "3000", "DUMP and RESTORE need one size on all servers"},
 };
 
-// What only tunes how Redis keeps things in memory and in its files: it can be set, is shown, and
-// changes nothing. A program that sets it works; where refusing matters to the caller (maxmemory,
-// appendonly) the setting is above.
-struct Tuning {
+constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+constexpr int64_t kAnyInt = std::numeric_limits<int32_t>::max();
+
+// How Redis keeps values in memory, as far as clients can see it (encoding_limits.h).
+struct Encoding {
+  std::string_view name;
+  std::string_view former_name;
+  std::atomic<int64_t> EncodingLimits::*limit;
+  bool bytes = false;
+};
+constexpr Encoding kEncodings[] = {
+    {"hash-max-listpack-entries", "hash-max-ziplist-entries", &EncodingLimits::hash_fields},
+    {"hash-max-listpack-value", "hash-max-ziplist-value", &EncodingLimits::hash_bytes, true},
+    {"set-max-intset-entries", "", &EncodingLimits::set_integers},
+    {"zset-max-listpack-entries", "zset-max-ziplist-entries", &EncodingLimits::sorted_set_members},
+    {"zset-max-listpack-value", "zset-max-ziplist-value", &EncodingLimits::sorted_set_bytes, true},
+};
+
+// What is set for other parts of Redis's memory, none of which a client can see. Whoever tunes them
+// together with those above loses nothing.
+struct Unseen {
   std::string_view name;
   int64_t value;
   int64_t low;
-  int64_t high;
   std::string_view former_name = {};
 };
-constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
-constexpr int64_t kAnyInt = std::numeric_limits<int32_t>::max();
-constexpr Tuning kTunings[] = {
-    {"auto-aof-rewrite-min-size", 67'108'864, 0, kAny},
-    {"auto-aof-rewrite-percentage", 100, 0, kAnyInt},
-    {"hash-max-listpack-entries", 512, 0, kAny, "hash-max-ziplist-entries"},
-    {"hash-max-listpack-value", 64, 0, kAny, "hash-max-ziplist-value"},
-    {"hll-sparse-max-bytes", 3000, 0, kAny},
-    {"hz", 10, 0, kAnyInt},
-    {"list-compress-depth", 0, 0, kAnyInt},
-    {"list-max-listpack-size", -2, std::numeric_limits<int32_t>::min(), kAnyInt,
-     "list-max-ziplist-size"},
-    {"maxmemory-samples", 5, 1, kAnyInt},
-    {"repl-backlog-size", 1'048'576, 1, kAny},
-    {"repl-ping-replica-period", 10, 1, kAnyInt, "repl-ping-slave-period"},
-    {"repl-timeout", 60, 1, kAnyInt},
-    {"set-max-intset-entries", 512, 0, kAny},
-    {"stream-node-max-bytes", 4096, 0, kAny},
-    {"tracking-table-max-keys", 0, 0, kAny},
-    {"zset-max-listpack-entries", 128, 0, kAny, "zset-max-ziplist-entries"},
-    {"zset-max-listpack-value", 64, 0, kAny, "zset-max-ziplist-value"},
-};
-constexpr std::pair<std::string_view, std::string_view> kSwitches[] = {
-    {"activedefrag", "no"},
-    {"activerehashing", "yes"},
-    {"aof-use-rdb-preamble", "yes"},
-    {"dynamic-hz", "yes"},
-    {"latency-tracking", "yes"},
-    {"lazyfree-lazy-eviction", "yes"},
-    {"lazyfree-lazy-expire", "yes"},
-    {"lazyfree-lazy-server-del", "yes"},
-    {"lazyfree-lazy-user-del", "yes"},
-    {"lazyfree-lazy-user-flush", "yes"},
-    {"no-appendfsync-on-rewrite", "no"},
-    {"rdbcompression", "yes"},
-    {"replica-serve-stale-data", "yes"},
-    {"stop-writes-on-bgsave-error", "yes"},
+constexpr Unseen kUnseen[] = {
+    {"list-compress-depth", 0, 0},
+    {"list-max-listpack-size", -2, std::numeric_limits<int32_t>::min(), "list-max-ziplist-size"},
 };
 
-void AddTuning(doors::Settings& settings, const Tuning& tuning) {
-  const auto value = std::make_shared<std::atomic<int64_t>>(tuning.value);
-  const auto get = [value] { return fmt::to_string(value->load()); };
-  const auto set = [value, tuning](std::string_view text) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(*value, doors::ParseSettingNumber(text, tuning.low, tuning.high));
-    return {};
-  };
-  settings.Add({.name = std::string(tuning.name), .get = get, .set = set});
-  if (!tuning.former_name.empty()) {
-    settings.Add({.name = std::string(tuning.former_name), .get = get, .set = set});
+// A setting, and the same under its former name where it has one.
+void AddNamed(doors::Settings& settings, doors::Setting setting, std::string_view former_name) {
+  if (!former_name.empty()) {
+    settings.Add(
+        {.name = std::string(former_name), .get = setting.get, .former_name_of = setting.name});
   }
+  settings.Add(std::move(setting));
 }
 
-void AddSwitch(doors::Settings& settings, std::string_view name, std::string_view value) {
-  const auto on = std::make_shared<std::atomic<bool>>(value == "yes");
-  settings.Add({.name = std::string(name),
-                .get = [on] { return std::string(*on ? "yes" : "no"); },
-                .set = [on](std::string_view text) -> Result<void> {
-                  const bool yes = doors::EqualsIgnoreCase(text, "yes");
-                  if (!yes && !doors::EqualsIgnoreCase(text, "no")) {
-                    return Error{ErrorCode::kInvalid, "argument must be 'yes' or 'no'"};
-                  }
-                  *on = yes;
-                  return {};
-                }});
+void AddEncoding(doors::Settings& settings, const Encoding& row,
+                 const SharedEncodingLimits& limits) {
+  AddNamed(settings,
+           {.name = std::string(row.name),
+            .get = [limits, row] { return fmt::to_string(((*limits).*row.limit).load()); },
+            .set = [limits, row](std::string_view text) -> Result<void> {
+              CAIRN_ASSIGN_OR_RETURN((*limits).*row.limit,
+                                     row.bytes ? doors::ParseSettingBytes(text, 0, kAny)
+                                               : doors::ParseSettingNumber(text, 0, kAny));
+              return {};
+            }},
+           row.former_name);
+}
+
+void AddUnseen(doors::Settings& settings, const Unseen& row) {
+  const auto value = std::make_shared<std::atomic<int64_t>>(row.value);
+  AddNamed(settings,
+           {.name = std::string(row.name),
+            .get = [value] { return fmt::to_string(value->load()); },
+            .set = [value, row](std::string_view text) -> Result<void> {
+              CAIRN_ASSIGN_OR_RETURN(*value, doors::ParseSettingNumber(text, row.low, kAnyInt));
+              return {};
+            }},
+           row.former_name);
 }
 
 }  // namespace
 
-void AddFixedSettings(doors::Instance& instance) {
+void AddFixedSettings(doors::Instance& instance, const SharedEncodingLimits& limits) {
   doors::Settings& settings = instance.settings();
-  for (const auto& [name, value] : kConstants) {
-    settings.Add(doors::Setting::Fixed(std::string(name), std::string(value)));
+  for (const Constant& row : kConstants) {
+    settings.Add(doors::Setting::Fixed(std::string(row.name), std::string(row.value),
+                                       std::string(row.advice)));
   }
-  for (const Tuning& tuning : kTunings) AddTuning(settings, tuning);
-  for (const auto& [name, value] : kSwitches) AddSwitch(settings, name, value);
-  const std::pair<std::string_view, std::string> kComputed[] = {
-      {"appendfsync", std::string(FsyncPolicy(instance.store().durability()))},
-      {"databases", fmt::to_string(doors::kDatabases)},
-      {"proto-max-bulk-len", fmt::to_string(kMaxStringBytes)},
-  };
-  for (const auto& [name, value] : kComputed) {
-    settings.Add(doors::Setting::Fixed(std::string(name), value));
-  }
+  for (const Encoding& row : kEncodings) AddEncoding(settings, row, limits);
+  for (const Unseen& row : kUnseen) AddUnseen(settings, row);
+  settings.Add(doors::Setting::Fixed("appendfsync",
+                                     std::string(FsyncPolicy(instance.store().durability())),
+                                     "start the server with --durability"));
+  settings.Add(doors::Setting::Fixed("databases", fmt::to_string(doors::kDatabases),
+                                     "the number of databases is fixed"));
 }
 
 }  // namespace cairn::data

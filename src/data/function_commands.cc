@@ -12,6 +12,7 @@
 #include "data/script_run.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/connection_commands.h"
 #include "doors/dispatcher.h"
 #include "doors/glob.h"
@@ -37,7 +38,8 @@ struct Functions {
 
 Result<void> Fcall(Functions& functions, CommandContext& context) {
   auto state = functions.states.Acquire();
-  CAIRN_RETURN_IF_ERROR(state->Refresh(context.transaction, functions.log()));
+  CAIRN_RETURN_IF_ERROR(
+      state->Refresh(context.transaction, functions.log(), context.held.may_take_long));
   const ScriptFunction* function = state->FindFunction(context.args[1]);
   if (function == nullptr) return context.Fail("ERR Function not found");
   const Result<ScriptArguments> arguments =
@@ -328,6 +330,17 @@ void AddFcallRows(Instance& instance, const std::shared_ptr<Functions>& function
   }
 }
 
+// The name of the library that FUNCTION LOAD is given.
+std::string AuditLoad(doors::Args args) {
+  const Result<LibraryHeader> header = ParseLibraryHeader(args.back());
+  return header.ok() ? header->name : std::string();
+}
+
+doors::AuditText AuditTextOf(std::string_view name) {
+  if (name == "function|load") return AuditLoad;
+  return name == "function|delete" ? doors::AuditAllArguments : doors::AuditNoArguments;
+}
+
 struct FunctionRow {
   std::string_view name;
   int arity;
@@ -348,6 +361,8 @@ void AddFunctionRow(Instance& instance, const std::shared_ptr<Functions>& functi
        .flags = row.flags | doors::kNoScript,
        .categories = doors::kCategoryScripting,
        .scopes = writes ? doors::ScopeRule::kEverything : doors::ScopeRule::kNothing,
+       .long_running = writes,  // the code of libraries runs
+       .audit_text = AuditTextOf(row.name),
        .group = "scripting",
        .since = "7.0.0",
        .complexity = row.complexity,
@@ -413,6 +428,7 @@ void AddFunctionCommands(Instance& instance) {
                            .arity = 2,
                            .flags = doors::kNoScript | doors::kAllowBusy,
                            .categories = doors::kCategoryScripting,
+                           .audited = true,
                            .group = "scripting",
                            .since = "7.0.0",
                            .complexity = "O(1)",

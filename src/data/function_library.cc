@@ -160,11 +160,15 @@ Result<void> RemoveAllLibraries(store::Transaction& transaction) {
   return {};
 }
 
-Result<void> FunctionState::Refresh(store::Transaction& transaction, const Log& log) {
+Result<void> FunctionState::Refresh(store::Transaction& transaction, const Log& log,
+                                    bool may_take_long) {
   CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> stamp,
                          transaction.Get({store::Space::kSystem, kVersionKey}));
   const uint64_t version = stamp ? BytesReader(*stamp).Big64() : 0;
   if (version == version_) return {};
+  if (!may_take_long) {
+    return Error{ErrorCode::kWouldBlock, "libraries take too long to load for an event loop"};
+  }
   std::vector<std::string> sources;
   CAIRN_RETURN_IF_ERROR(transaction.Scan(AllLibraries(), {}, [&](BytesView, BytesView value) {
     sources.emplace_back(value);

@@ -54,7 +54,8 @@ Result<void> RemoveAllLibraries(store::Transaction& transaction);
 class FunctionState {
  public:
   // Loads the libraries if they changed.
-  Result<void> Refresh(store::Transaction& transaction, const Log& log);
+  // Where it may not take long, it fails with kWouldBlock if there is something to load.
+  Result<void> Refresh(store::Transaction& transaction, const Log& log, bool may_take_long = true);
 
   const std::vector<Library>& libraries() const { return libraries_; }  // by name
   const Library* FindLibrary(std::string_view name) const;

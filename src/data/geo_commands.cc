@@ -67,7 +67,7 @@ void ReplyCoordinate(CommandContext& context, double degrees) {
   // More digits than a double has elsewhere.
   const std::string text = FormatLongDouble(degrees);
   if (context.reply.resp3()) {
-    context.reply.out() += "," + text + "\r\n";
+    context.reply.Raw("," + text + "\r\n");
   } else {
     context.reply.Bulk(text);
   }

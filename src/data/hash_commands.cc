@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -100,7 +101,7 @@ Result<void> ReadAll(CommandContext& context) {
   return hash.ForEach([&](BytesView field, BytesView value) -> Result<bool> {
     if (part != Part::kValues) context.reply.Bulk(field);
     if (part != Part::kFields) context.reply.Bulk(value);
-    return true;
+    return !context.reply.full();
   });
 }
 
@@ -228,7 +229,12 @@ Result<void> HRandField(CommandContext& context, Random& random) {
   CAIRN_ASSIGN_OR_RETURN(Fields hash, LoadHash(context));
   if (hash.wrong_type()) return context.Fail(kWrongType);
   const bool repeated = pick.repeated && hash.count() > 0;
-  if (repeated && pick.count > kMaxRandomPicks) return context.Fail(kOutOfRange);
+  if (repeated && pick.count > kMaxRandomPicks) {
+    // So many are asked for to see whether there is an end: there is, one way or the other.
+    constexpr uint64_t kMany = 1ULL << 40;
+    (void)context.reply.Reserve(std::min(pick.count, kMany) * sizeof(Field));
+    return context.Fail(kOutOfRange);
+  }
   CAIRN_ASSIGN_OR_RETURN(const std::vector<Field> picked,
                          repeated ? PickFields(hash, pick.count, random)
                                   : PickDistinctFields(hash, pick.count, random));
@@ -238,15 +244,16 @@ Result<void> HRandField(CommandContext& context, Random& random) {
 
 // --- HSCAN --------------------------------------------------------------------------------------
 
-Result<void> HScan(CommandContext& context, ScanCursors& cursors) {
+Result<void> HScan(CommandContext& context, ScanCursors& cursors, const EncodingLimits& limits) {
   const auto write = [](net::RespWriter& reply, BytesView field, BytesView value) {
     reply.Bulk(field);
     reply.Bulk(value);
   };
-  return ScanMembers(context, cursors,
+  return ScanMembers(context, cursors, limits,
                      {.type = ValueType::kHash,
                       .range = SuffixRange::All(),
                       .member = DecodeField,
+                      .visit_in_order = VisitFields,
                       .write = write,
                       .strings = 2});
 }
@@ -255,7 +262,7 @@ constexpr uint32_t kPut = doors::kWrite | doors::kDenyOom;
 
 }  // namespace
 
-void AddHashCommands(doors::Instance& instance) {
+void AddHashCommands(doors::Instance& instance, const SharedEncodingLimits& limits) {
   struct Row {
     std::string_view name;
     int arity;
@@ -323,7 +330,8 @@ void AddHashCommands(doors::Instance& instance) {
       {"hscan", -3, kReadOnly, "RO access", "2.8.0", "O(N) for N fields visited",
        "Lists fields of a hash with their values, a few at a time.",
        "key:key cursor:integer [MATCH pattern:pattern] [COUNT count:integer]",
-       [cursors](CommandContext& context) { return HScan(context, *cursors); }, any_output},
+       [cursors, limits](CommandContext& context) { return HScan(context, *cursors, *limits); },
+       any_output},
   };
   for (const Row& row : kRows) {
     instance.commands().Add(Command{.name = row.name,

@@ -39,6 +39,11 @@ class HyperLogLog {
 
   Bytes Encode() const;
 
+  // For PFDEBUG and PFSELFTEST.
+  const std::vector<uint8_t>& registers() const { return registers_; }
+  bool dense() const { return dense_; }
+  void MakeDense() { dense_ = true; }
+
  private:
   bool DecodeDense(BytesView bytes);
   bool DecodeSparse(BytesView bytes);

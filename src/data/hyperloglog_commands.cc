@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -8,6 +12,7 @@
 #include "data/entry.h"
 #include "data/hyperloglog.h"
 #include "data/string_value.h"
+#include "doors/arg_parser.h"
 #include "doors/command.h"
 
 namespace cairn::data {
@@ -99,11 +104,91 @@ Result<void> PfMerge(CommandContext& context) {
   return {};
 }
 
+// --- For tests
+// ------------------------------------------------------------------------------------
+
+// GETREG, ENCODING, TODENSE: key
+Result<void> PfDebug(CommandContext& context) {
+  const std::string_view key = context.args[2];
+  Result<StoredSketch> stored = LoadSketch(context, key);
+  if (!stored.ok()) return Refuse(context, stored.error());
+  if (!stored->string.exists()) return context.Fail("ERR The specified key does not exist");
+  HyperLogLog& sketch = stored->sketch;
+  if (doors::EqualsIgnoreCase(context.args[1], "GETREG")) {
+    context.reply.ArrayHeader(sketch.registers().size());
+    for (const uint8_t value : sketch.registers()) context.reply.Integer(value);
+    return {};
+  }
+  if (doors::EqualsIgnoreCase(context.args[1], "ENCODING")) {
+    context.reply.Simple(sketch.dense() ? "dense" : "sparse");
+    return {};
+  }
+  if (doors::EqualsIgnoreCase(context.args[1], "TODENSE")) {
+    const bool changes = !sketch.dense();
+    sketch.MakeDense();
+    if (changes) CAIRN_RETURN_IF_ERROR(SaveSketch(context, *stored, key));
+    context.reply.Integer(changes ? 1 : 0);
+    return {};
+  }
+  return context.Fail(
+      fmt::format("ERR Unknown PFDEBUG subcommand '{}'", doors::Quotable(context.args[1])));
+}
+
+// Whether a sketch is the same after it was stored, in whichever encoding that was.
+bool SurvivesStorage(const HyperLogLog& sketch) {
+  const Result<HyperLogLog> read = HyperLogLog::Decode(sketch.Encode());
+  return read.ok() && read->registers() == sketch.registers();
+}
+
+// Counts elements that are all different, in both encodings, and looks whether the estimate stays
+// within what the number of registers promises: six times the standard error is never seen.
+Result<void> PfSelfTest(CommandContext& context) {
+  constexpr uint64_t kElements = 100'000;
+  constexpr double kStandardError = 1.04 / 128;
+  HyperLogLog sketch;
+  HyperLogLog dense;
+  dense.MakeDense();
+  for (uint64_t i = 1; i <= kElements; ++i) {
+    const std::string element = fmt::to_string(i * 0x9e3779b97f4a7c15);
+    sketch.Add(element);
+    dense.Add(element);
+    const bool looks = i % 1000 == 0 || i == 10 || i == 100;
+    if (!looks) continue;
+    const auto estimate = static_cast<double>(sketch.Estimate());
+    const double error = std::abs(estimate - static_cast<double>(i));
+    if (error > std::max(6 * kStandardError * static_cast<double>(i), 1.0)) {
+      return context.Fail(fmt::format("TESTFAILED {} elements are estimated as {}", i, estimate));
+    }
+    if (sketch.registers() != dense.registers() || !SurvivesStorage(sketch) ||
+        !SurvivesStorage(dense)) {
+      return context.Fail(fmt::format("TESTFAILED the encodings differ at {} elements", i));
+    }
+  }
+  context.reply.Ok();
+  return {};
+}
+
 }  // namespace
 
 void AddHyperLogLogCommands(doors::Instance& instance) {
   constexpr uint32_t kPut = doors::kWrite | doors::kDenyOom;
   const Command kRows[] = {
+      {.name = "pfdebug",
+       .arity = 3,
+       .flags = kPut | doors::kAdmin,
+       .keys = {{2, 2, 1, "RW access"}},
+       .complexity = "O(1)",
+       .summary = "Shows how a sketch is stored: GETREG, ENCODING; changes it: TODENSE.",
+       .syntax = "subcommand key:key",
+       .run = PfDebug},
+      {.name = "pfselftest",
+       .arity = 1,
+       .flags = doors::kAdmin,
+       .scopes = doors::ScopeRule::kNothing,
+       .long_running = true,
+       .complexity = "O(1)",
+       .summary = "Checks that sketches count as they should.",
+       .run = PfSelfTest},
       {.name = "pfadd",
        .arity = -2,
        .flags = kPut | doors::kFast,

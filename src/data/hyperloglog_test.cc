@@ -119,6 +119,23 @@ TEST_F(HyperLogLogCommandsTest, GrowsDenseAndOutlivesARestart) {
   EXPECT_EQ(server_.Run({"PFCOUNT", "copy"}), "(integer) 19986");
 }
 
+TEST_F(HyperLogLogCommandsTest, DebugShowsHowItIsStored) {
+  server_.Play(R"(
+    PFADD h a b c
+    PFDEBUG ENCODING h        => sparse
+    PFDEBUG TODENSE h         => (integer) 1
+    PFDEBUG TODENSE h         => (integer) 0
+    PFDEBUG ENCODING h        => dense
+    PFCOUNT h                 => (integer) 3
+    STRLEN h                  => (integer) 12304
+    PFDEBUG ENCODING nosuch   => (error) ERR The specified key does not exist
+    PFDEBUG FOO h             => (error) ERR Unknown PFDEBUG subcommand 'FOO'
+    PFSELFTEST                => OK
+  )");
+  const net::RespValue registers = server_.Connect().RunValue({"PFDEBUG", "GETREG", "h"});
+  EXPECT_EQ(registers.items.size(), HyperLogLog::kRegisters);
+}
+
 TEST_F(HyperLogLogCommandsTest, OtherStringsAreRefused) {
   server_.Play(R"(
     SET s hello

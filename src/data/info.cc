@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "data/keys.h"
+#include "data/numbers.h"
 #include "doors/arg_parser.h"
 #include "doors/limits.h"
 #include "net/resp/server.h"
@@ -52,12 +53,6 @@ std::string Human(uint64_t bytes) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{}B", bytes) : fmt::format("{:.2f}{}", value, kUnits[unit]);
-}
-
-std::string SettingOr(Instance& instance, std::string_view name, std::string_view otherwise) {
-  const std::string_view names[] = {name};
-  const auto found = instance.settings().Find(names);
-  return found.empty() ? std::string(otherwise) : found.front().second;
 }
 
 std::string Executable() {
@@ -107,7 +102,7 @@ Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instan
       .Add("client_recent_max_input_buffer", 0)
       .Add("client_recent_max_output_buffer", 0)
       .Add("blocked_clients", instance.waiters().count() + instance.held())
-      .Add("tracking_clients", 0)
+      .Add("tracking_clients", instance.tracking().totals().clients)
       .Add("clients_in_timeout_table", 0)
       .text();
 }
@@ -229,26 +224,28 @@ Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates
   const store::StoreStats store = instance.store().stats();
   net::RespServerStats net;
   if (instance.server() != nullptr) net = instance.server()->stats();
+  const net::RespServerStats since_reset = rates.network.Of(net);
   const doors::PubSub& pubsub = instance.pubsub();
   const doors::LookupTotals lookups = instance.Lookups();
+  const doors::Tracking::Totals tracking = instance.tracking().totals();
   const Timestamp now = context.now();
   const auto kilobytes = [&](RateMeter& meter, uint64_t bytes) {
     return fmt::format("{:.2f}", meter.Measure(bytes, now) / 1024);
   };
   return Section("Stats")
-      .Add("total_connections_received", net.connections_received)
-      .Add("total_commands_processed", net.requests)
+      .Add("total_connections_received", since_reset.connections_received)
+      .Add("total_commands_processed", since_reset.requests)
       .Add("instantaneous_ops_per_sec",
            fmt::format("{:.0f}", rates.requests.Measure(net.requests, now)))
-      .Add("total_net_input_bytes", net.bytes_in)
-      .Add("total_net_output_bytes", net.bytes_out)
+      .Add("total_net_input_bytes", since_reset.bytes_in)
+      .Add("total_net_output_bytes", since_reset.bytes_out)
       .Add("total_net_repl_input_bytes", 0)
       .Add("total_net_repl_output_bytes", 0)
       .Add("instantaneous_input_kbps", kilobytes(rates.bytes_in, net.bytes_in))
       .Add("instantaneous_output_kbps", kilobytes(rates.bytes_out, net.bytes_out))
       .Add("instantaneous_input_repl_kbps", "0.00")
       .Add("instantaneous_output_repl_kbps", "0.00")
-      .Add("rejected_connections", net.connections_rejected)
+      .Add("rejected_connections", since_reset.connections_rejected)
       .Add("sync_full", 0)
       .Add("sync_partial_ok", 0)
       .Add("sync_partial_err", 0)
@@ -275,14 +272,14 @@ Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates
       .Add("active_defrag_key_misses", 0)
       .Add("total_active_defrag_time", 0)
       .Add("current_active_defrag_time", 0)
-      .Add("tracking_total_keys", 0)
-      .Add("tracking_total_items", 0)
-      .Add("tracking_total_prefixes", 0)
+      .Add("tracking_total_keys", tracking.keys)
+      .Add("tracking_total_items", tracking.items)
+      .Add("tracking_total_prefixes", tracking.prefixes)
       .Add("unexpected_error_replies", 0)
       .Add("total_error_replies", instance.errors().total())
       .Add("dump_payload_sanitizations", 0)
-      .Add("total_reads_processed", net.requests)
-      .Add("total_writes_processed", net.requests)
+      .Add("total_reads_processed", since_reset.requests)
+      .Add("total_writes_processed", since_reset.requests)
       .Add("io_threaded_reads_processed", 0)
       .Add("io_threaded_writes_processed", 0)
       .Add("store_cache_hits", store.cache_hits)
@@ -352,18 +349,32 @@ Result<std::string> ErrorStats(CommandContext& /*context*/, Instance& instance,
   return section.text();
 }
 
+// Those that the setting names, such as "50 99.9".
+std::string Percentiles(const doors::CallTotals& totals, std::string_view names) {
+  std::string text;
+  while (!names.empty()) {
+    const size_t end = std::min(names.find(' '), names.size());
+    const std::string_view name = names.substr(0, end);
+    names.remove_prefix(std::min(end + 1, names.size()));
+    const auto percent = static_cast<double>(ParseLongDouble(name).value_or(0));
+    text += fmt::format("{}p{}={:.3f}", text.empty() ? "" : ",", name,
+                        static_cast<double>(totals.PercentileUs(percent)));
+  }
+  return text;
+}
+
 Result<std::string> LatencyStats(CommandContext& /*context*/, Instance& instance,
                                  InfoRates& /*rates*/) {
   Section section("Latencystats");
+  if (SettingOr(instance, "latency-tracking", "yes") == "no") return section.text();
+  const std::string percentiles =
+      SettingOr(instance, "latency-tracking-info-percentiles", "50 99 99.9");
   const doors::CommandTable& table = instance.commands();
   for (size_t i = 0; i < table.row_count(); ++i) {
     const doors::CallTotals totals = instance.Totals(table.row(i));
     if (totals.calls == 0) continue;
     section.Add(fmt::format("latency_percentiles_usec_{}", table.row(i).name),
-                fmt::format("p50={:.3f},p99={:.3f},p99.9={:.3f}",
-                            static_cast<double>(totals.PercentileUs(50)),
-                            static_cast<double>(totals.PercentileUs(99)),
-                            static_cast<double>(totals.PercentileUs(99.9))));
+                Percentiles(totals, percentiles));
   }
   return section.text();
 }
@@ -454,6 +465,28 @@ double RateMeter::Measure(uint64_t total, Timestamp now) {
   last_time_ = now;
   last_total_ = total;
   return rate_;
+}
+
+std::string SettingOr(Instance& instance, std::string_view name, std::string_view otherwise) {
+  const std::string_view names[] = {name};
+  const auto found = instance.settings().Find(names);
+  return found.empty() ? std::string(otherwise) : found.front().second;
+}
+
+void NetworkSinceReset::Reset(const net::RespServerStats& totals) {
+  const std::lock_guard lock(mutex_);
+  at_reset_ = totals;
+}
+
+net::RespServerStats NetworkSinceReset::Of(net::RespServerStats totals) const {
+  const std::lock_guard lock(mutex_);
+  totals.connections_received -= at_reset_.connections_received;
+  totals.connections_rejected -= at_reset_.connections_rejected;
+  totals.requests -= at_reset_.requests;
+  totals.protocol_errors -= at_reset_.protocol_errors;
+  totals.bytes_in -= at_reset_.bytes_in;
+  totals.bytes_out -= at_reset_.bytes_out;
+  return totals;
 }
 
 Result<void> Info(CommandContext& context, Instance& instance, InfoRates& rates) {

@@ -14,9 +14,11 @@
 #include "data/expiry.h"
 #include "data/keys.h"
 #include "data/limits.h"
+#include "data/string_value.h"
 #include "data/value_info.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/connection_commands.h"
 #include "doors/limits.h"
 
@@ -150,7 +152,7 @@ Result<void> Copy(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(const Entry source, Entry::Load(context, context.args[1]));
   CAIRN_ASSIGN_OR_RETURN(Entry target,
                          Entry::Load(context.transaction, options.db, context.args[2]));
-  target.TellOfNew(context.pubsub);
+  target.ServeFor(context);
   const bool copies = source.exists() && (options.replace || !target.exists());
   context.reply.Integer(copies ? 1 : 0);
   if (!copies) return {};
@@ -175,6 +177,7 @@ Result<void> Move(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(Entry source, Entry::Load(context, context.args[1]));
   CAIRN_ASSIGN_OR_RETURN(Entry target,
                          Entry::Load(context.transaction, target_db, context.args[1]));
+  target.ServeFor(context);
   const bool moves = source.exists() && !target.exists();
   context.reply.Integer(moves ? 1 : 0);
   if (!moves) return {};
@@ -362,10 +365,10 @@ Result<void> Persist(CommandContext& context) {
 
 // --- OBJECT -------------------------------------------------------------------------------------
 
-Result<void> ObjectEncoding(CommandContext& context) {
-  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
+Result<void> ObjectEncoding(CommandContext& context, const EncodingLimits& limits) {
+  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Peek(context, context.args[2]));
   if (entry.exists()) {
-    CAIRN_ASSIGN_OR_RETURN(const std::string_view name, EncodingName(entry));
+    CAIRN_ASSIGN_OR_RETURN(const std::string_view name, EncodingName(entry, limits));
     context.reply.Bulk(name);
   } else {
     context.reply.Null();
@@ -373,20 +376,36 @@ Result<void> ObjectEncoding(CommandContext& context) {
   return {};
 }
 
-// OBJECT REFCOUNT and IDLETIME: values are not shared, and access times are not kept.
-template <int64_t value>
-Result<void> ObjectConstant(CommandContext& context) {
-  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
-  if (entry.exists()) {
-    context.reply.Integer(value);
-  } else {
+// Values are not shared; those that are in Redis, small integers, have the count that it gives for
+// them.
+Result<void> ObjectRefcount(CommandContext& context) {
+  constexpr int64_t kSharedIntegers = 10'000;
+  constexpr int64_t kShared = std::numeric_limits<int32_t>::max();
+  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Peek(context, context.args[2]));
+  if (!entry.exists()) {
     context.reply.Null();
+    return {};
   }
+  const bool is_short = entry.type() == ValueType::kString && IsShortString(entry);
+  const std::optional<int64_t> integer =
+      is_short ? doors::ParseInteger(entry.payload()) : std::nullopt;
+  const bool shared = integer && *integer >= 0 && *integer < kSharedIntegers;
+  context.reply.Integer(shared ? kShared : 1);
   return {};
 }
 
+// To keep the time of each use, reads would have to write.
+Result<void> ObjectIdleTime(CommandContext& context) {
+  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Peek(context, context.args[2]));
+  if (!entry.exists()) {
+    context.reply.Null();
+    return {};
+  }
+  return context.Fail("ERR the time of a key's last use is not kept, idle time not tracked.");
+}
+
 Result<void> ObjectFreq(CommandContext& context) {
-  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
+  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Peek(context, context.args[2]));
   if (!entry.exists()) {
     context.reply.Null();
     return {};
@@ -398,7 +417,7 @@ Result<void> ObjectFreq(CommandContext& context) {
 
 }  // namespace
 
-void AddKeyCommands(doors::Instance& instance) {
+void AddKeyCommands(doors::Instance& instance, const SharedEncodingLimits& limits) {
   struct Row {
     std::string_view name;
     int arity;
@@ -506,12 +525,12 @@ void AddKeyCommands(doors::Instance& instance) {
        Persist},
       {"object", -2, 0, {}, "2.2.3", "", "Commands that look into a value.", "", {}},
       {"object|encoding", 3, kReadOnly, object, "2.2.3", "O(1)",
-       "Tells how Redis would keep the value.", "key:key", ObjectEncoding, varies},
+       "Tells how Redis would keep the value.", "key:key",
+       [limits](CommandContext& context) { return ObjectEncoding(context, *limits); }, varies},
       {"object|refcount", 3, kReadOnly, object, "2.2.3", "O(1)",
-       "Tells how often the value is referred to: once.", "key:key", ObjectConstant<1>, varies},
+       "Tells how often the value is referred to: once.", "key:key", ObjectRefcount, varies},
       {"object|idletime", 3, kReadOnly, object, "2.2.3", "O(1)",
-       "Tells the seconds since the last use, which are not counted: 0.", "key:key",
-       ObjectConstant<0>, varies},
+       "Refused: the time of a key's last use is not kept.", "key:key", ObjectIdleTime, varies},
       {"object|freq", 3, kReadOnly, object, "4.0.0", "O(1)",
        "Tells how often a key is used, which is not counted.", "key:key", ObjectFreq, varies},
   };
@@ -537,6 +556,7 @@ void AddKeyCommands(doors::Instance& instance) {
               .categories = doors::kCategoryKeyspace | doors::kCategoryDangerous,
               .scopes = doors::ScopeRule::kEverything,
               .long_running = true,
+              .audit_text = doors::AuditAllArguments,
               .group = "server",
               .since = "4.0.0",
               .complexity = "O(N) for N keys and elements of both databases",

@@ -213,7 +213,11 @@ TEST_F(KeyCommandsTest, ObjectTellsWhatRedisWould) {
     OBJECT ENCODING l         => "raw"
     OBJECT ENCODING nosuch    => (nil)
     OBJECT REFCOUNT s         => (integer) 1
-    OBJECT IDLETIME s         => (integer) 0
+    SET small 7
+    OBJECT REFCOUNT small     => (integer) 2147483647
+    SET large 10000
+    OBJECT REFCOUNT large     => (integer) 1
+    OBJECT IDLETIME s         => (error) ERR the time of a key's last use is not kept, idle time not tracked.
     OBJECT FREQ nosuch        => (nil)
   )");
 }
@@ -222,7 +226,7 @@ TEST_F(KeyCommandsTest, ObjectTellsWhatRedisWouldOfCollections) {
   const std::string wide(65, 'w');
   server_.Run({"SET", "segmented", std::string(9000, '1')});
   server_.Run({"HSET", "wide", "f", wide});
-  for (int i = 0; i < 129; ++i) server_.Run({"HSET", "many", std::to_string(i), "v"});
+  for (int i = 0; i < 513; ++i) server_.Run({"HSET", "many", std::to_string(i), "v"});
   for (int i = 0; i < 513; ++i) server_.Run({"SADD", "ints", std::to_string(i)});
   server_.Play(R"(
     HSET h f v

@@ -1,19 +1,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "data/commands.h"
+#include "data/info.h"
+#include "data/numbers.h"
 #include "doors/answer.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/connection_commands.h"
 #include "doors/instance.h"
 #include "doors/latency_events.h"
+#include "doors/settings.h"
 #include "doors/statistics.h"
 
 // LATENCY: what took longer than CONFIG SET latency-monitor-threshold, and how long commands take.
@@ -123,7 +131,8 @@ void WriteHistogram(net::RespWriter& reply, const doors::CallTotals& totals) {
 void LatencyHistogram(AnswerContext& context, Instance& instance) {
   const doors::CommandTable& table = instance.commands();
   std::vector<std::pair<std::string_view, doors::CallTotals>> called;
-  for (size_t i = 0; i < table.row_count(); ++i) {
+  const bool shown = SettingOr(instance, "latency-tracking", "yes") == "yes";
+  for (size_t i = 0; shown && i < table.row_count(); ++i) {
     if (!IsNamed(table.row(i), context.args.subspan(2))) continue;
     const doors::CallTotals totals = instance.Totals(table.row(i));
     if (totals.calls > 0) called.emplace_back(table.row(i).name, totals);
@@ -135,9 +144,57 @@ void LatencyHistogram(AnswerContext& context, Instance& instance) {
   }
 }
 
+// --- Settings -----------------------------------------------------------------------------------
+
+// "50.0 99.90" becomes "50 99.9".
+Result<std::string> ParsePercentiles(std::string_view text) {
+  std::string percentiles;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::optional<long double> percent = ParseLongDouble(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!percent || *percent < 0 || *percent > 100) {
+      return Error{ErrorCode::kInvalid, "percentiles must be numbers from 0 to 100"};
+    }
+    percentiles +=
+        fmt::format("{}{}", percentiles.empty() ? "" : " ", static_cast<double>(*percent));
+  }
+  return percentiles;
+}
+
+// Whether INFO latencystats and LATENCY HISTOGRAM show how long commands take, and what of it. The
+// times are counted whether or not they are shown.
+void AddSettings(doors::Settings& settings) {
+  const auto on = std::make_shared<std::atomic<bool>>(true);
+  settings.Add({.name = "latency-tracking",
+                .get = [on] { return std::string(*on ? "yes" : "no"); },
+                .set = [on](std::string_view text) -> Result<void> {
+                  CAIRN_ASSIGN_OR_RETURN(*on, doors::ParseSettingSwitch(text));
+                  return {};
+                }});
+  struct Percentiles {
+    std::mutex mutex;
+    std::string text = "50 99 99.9";
+  };
+  const auto percentiles = std::make_shared<Percentiles>();
+  settings.Add({.name = "latency-tracking-info-percentiles",
+                .get =
+                    [percentiles] {
+                      const std::lock_guard lock(percentiles->mutex);
+                      return percentiles->text;
+                    },
+                .set = [percentiles](std::string_view text) -> Result<void> {
+                  CAIRN_ASSIGN_OR_RETURN(std::string parsed, ParsePercentiles(text));
+                  const std::lock_guard lock(percentiles->mutex);
+                  percentiles->text = std::move(parsed);
+                  return {};
+                }});
+}
+
 }  // namespace
 
 void AddLatencyCommands(Instance& instance) {
+  AddSettings(instance.settings());
   constexpr uint32_t kOperator = doors::kAdmin | doors::kNoScript | doors::kLoading | doors::kStale;
   const std::vector<std::string_view> varies = {
       "nondeterministic_output", "request_policy:all_nodes", "response_policy:special"};
@@ -179,6 +236,7 @@ void AddLatencyCommands(Instance& instance) {
                 .arity = row.arity,
                 .flags = kOperator,
                 .scopes = doors::ScopeRule::kNothing,
+                .unaudited = doors::kChangesNothing,
                 .group = "server",
                 .since = row.since,
                 .complexity = "O(N) for N samples or commands",

@@ -26,10 +26,6 @@ inline constexpr size_t kMaxRowsFlushedSingly = 10'000;
 inline constexpr size_t kMaxScanCursors = 16'384;
 inline constexpr size_t kMaxScanCursorBytes = 64UL * 1024 * 1024;
 
-// Collections of up to so many members are scanned in one call, whatever its COUNT: as many as
-// Redis keeps in one piece by default.
-inline constexpr uint64_t kMembersScannedAtOnce = 128;
-
 // The most members that SRANDMEMBER and its like return when they may return one again.
 inline constexpr uint64_t kMaxRandomPicks = 1'048'576;
 
@@ -50,9 +46,16 @@ inline constexpr size_t kMaxScriptMemory = 256UL * 1024 * 1024;
 inline constexpr size_t kMaxIdleScriptStates = 8;
 // How often a running script is looked at.
 inline constexpr int kInstructionsPerStep = 1000;
+// Memory of a script that one instruction may go through, times the instructions of a step: about a
+// fifth of a second, if all of them do.
+inline constexpr size_t kMaxScriptBytesPerStep = 1024UL * 1024 * 1024;
+// How often a script that takes memory is looked at.
+inline constexpr size_t kScriptGrowthPerStep = 64UL * 1024;
 // Steps and nested calls after which a script leaves the event loop and starts again on the pool:
-// about five milliseconds.
+// about five milliseconds. So does one that takes longer or more memory than this.
 inline constexpr int kMaxScriptStepsOnLoop = 2'500;
+inline constexpr uint64_t kMaxScriptNsOnLoop = 10'000'000;
+inline constexpr size_t kMaxScriptMemoryOnLoop = 512UL * 1024;
 // Steps that the code of a library may take while it is loaded: about half a second.
 inline constexpr int kMaxLibraryLoadSteps = 100'000;
 // How deep a script's reply may be nested.

@@ -208,6 +208,7 @@ Result<std::vector<Bytes>> List::PopMany(ListEnd end, uint64_t count) {
   popped.reserve(count);
   for (; count > 0; --count) {
     CAIRN_ASSIGN_OR_RETURN(popped.emplace_back(), Pop(end));
+    CAIRN_RETURN_IF_ERROR(Gather(popped.back().size()));
   }
   return popped;
 }

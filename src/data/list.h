@@ -50,6 +50,8 @@ class List {
   bool exists() const { return collection_.exists(); }
   // 0 for a key that does not exist.
   uint64_t size() const { return size_; }
+  // See Entry::Gather.
+  Result<void> Gather(size_t bytes) { return collection_.Gather(bytes); }
 
   // The index that a client's number means: negative ones count from the right, -1 being the last.
   // nullopt if there is no such element.

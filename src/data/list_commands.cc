@@ -168,7 +168,7 @@ Result<void> LRange(CommandContext& context) {
   context.reply.ArrayHeader(slice.count);
   return list.Visit(slice, [&](uint64_t, BytesView element) {
     context.reply.Bulk(element);
-    return true;
+    return !context.reply.full();
   });
 }
 

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "data/collection.h"
-#include "data/limits.h"
+#include "data/value_info.h"
 #include "doors/arg_parser.h"
 #include "doors/glob.h"
 
@@ -45,14 +44,45 @@ struct Step {
   std::optional<Bytes> next;  // the suffix to go on at
 };
 
-Result<Step> TakeStep(CommandContext& context, Elements& elements, const MemberScan& scan,
-                      const SuffixRange& range, const Options& options, uint64_t limit) {
+// Writes the members that match.
+class StepWriter {
+ public:
+  StepWriter(Step& step, const MemberScan& scan, const Options& options, int protocol)
+      : step_(step), scan_(scan), options_(options), writer_(step.reply, protocol) {}
+
+  void Add(BytesView member, BytesView value) {
+    if (!doors::GlobMatch(options_.pattern, member)) return;
+    scan_.write(writer_, member, value);
+    ++step_.members;
+  }
+
+ private:
+  Step& step_;
+  const MemberScan& scan_;
+  const Options& options_;
+  net::RespWriter writer_;
+};
+
+Result<Step> TakeAll(CommandContext& context, Collection collection, const MemberScan& scan,
+                     const Options& options) {
   Step step;
-  net::RespWriter writer(step.reply, context.caller.protocol);
+  StepWriter writer(step, scan, options, context.caller.protocol);
+  CAIRN_RETURN_IF_ERROR(scan.visit_in_order(std::move(collection),
+                                            [&](BytesView member, BytesView value) -> Result<bool> {
+                                              writer.Add(member, value);
+                                              return true;
+                                            }));
+  return step;
+}
+
+Result<Step> TakeStep(CommandContext& context, Elements& elements, const MemberScan& scan,
+                      const SuffixRange& range, const Options& options) {
+  Step step;
+  StepWriter writer(step, scan, options, context.caller.protocol);
   std::optional<Error> error;
-  uint64_t visited = 0;
+  int64_t visited = 0;
   const auto visit = [&](BytesView suffix, BytesView value) {
-    if (visited++ == limit) {
+    if (visited++ == options.count) {
       step.next = suffix;
       return false;
     }
@@ -62,10 +92,7 @@ Result<Step> TakeStep(CommandContext& context, Elements& elements, const MemberS
                     fmt::format("the element {} is no member", Printable(suffix))};
       return false;
     }
-    if (doors::GlobMatch(options.pattern, *member)) {
-      scan.write(writer, *member, value);
-      ++step.members;
-    }
+    writer.Add(*member, value);
     return true;
   };
   CAIRN_RETURN_IF_ERROR(elements.Scan(range, {}, visit));
@@ -77,12 +104,13 @@ void Reply(CommandContext& context, uint64_t cursor, size_t strings, std::string
   context.reply.ArrayHeader(2);
   context.reply.Bulk(fmt::to_string(cursor));
   context.reply.ArrayHeader(strings);
-  context.reply.out().append(members);
+  context.reply.Raw(members);
 }
 
 }  // namespace
 
-Result<void> ScanMembers(CommandContext& context, ScanCursors& cursors, const MemberScan& scan) {
+Result<void> ScanMembers(CommandContext& context, ScanCursors& cursors,
+                         const EncodingLimits& limits, const MemberScan& scan) {
   const std::optional<uint64_t> cursor = ParseCursor(context.args[2]);
   if (!cursor) return context.Fail("ERR invalid cursor");
   CAIRN_ASSIGN_OR_RETURN(Collection collection,
@@ -97,16 +125,19 @@ Result<void> ScanMembers(CommandContext& context, ScanCursors& cursors, const Me
   const Options options = ParseOptions(parser);
   if (!parser.Finish()) return context.Fail(parser.error());
 
+  CAIRN_ASSIGN_OR_RETURN(const bool at_once, IsInOnePiece(collection.entry(), limits));
+  if (at_once) {
+    CAIRN_ASSIGN_OR_RETURN(const Step all, TakeAll(context, std::move(collection), scan, options));
+    Reply(context, 0, all.members * scan.strings, all.reply);
+    return {};
+  }
   const uint8_t db = context.db();
   Elements& elements = collection.elements();
   const Bytes prefix = EncodeElementPrefix(db, elements.generation());
   SuffixRange range = scan.range;
   const std::optional<Bytes> position = *cursor == 0 ? std::nullopt : cursors.Find(*cursor, db);
   if (position && position->starts_with(prefix)) range.begin = position->substr(prefix.size());
-  const uint64_t limit = collection.count() <= kMembersScannedAtOnce
-                             ? std::numeric_limits<uint64_t>::max()
-                             : static_cast<uint64_t>(options.count);
-  CAIRN_ASSIGN_OR_RETURN(const Step step, TakeStep(context, elements, scan, range, options, limit));
+  CAIRN_ASSIGN_OR_RETURN(const Step step, TakeStep(context, elements, scan, range, options));
   // A body that runs again leaves a cursor behind that nobody knows; it is forgotten in time.
   const uint64_t next_cursor = step.next ? cursors.Save(db, prefix + *step.next) : 0;
   Reply(context, next_cursor, step.members * scan.strings, step.reply);

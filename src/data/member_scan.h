@@ -4,7 +4,10 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "data/collection.h"
 #include "data/elements.h"
+#include "data/encoding_limits.h"
+#include "data/fields.h"
 #include "data/keys.h"
 #include "data/scan_cursors.h"
 #include "doors/command.h"
@@ -19,6 +22,8 @@ struct MemberScan {
   // The member that an element stands for, as a view into its suffix; nullopt for a suffix that
   // cannot be read.
   std::optional<BytesView> (*member)(BytesView suffix) = nullptr;
+  // Visits all members in the order that Redis has for those of a small collection.
+  Result<void> (*visit_in_order)(Collection collection, FieldVisitor visit) = nullptr;
   // Writes what the reply has for a member, always `strings` of them.
   void (*write)(net::RespWriter& reply, BytesView member, BytesView value) = nullptr;
   size_t strings = 1;
@@ -28,9 +33,10 @@ struct MemberScan {
 //
 // A cursor stands for the next element, by its generation and suffix. So a cursor of another key,
 // or from before the key was deleted and made again, is one that is not known, and starts over:
-// members may be returned again, but none that is there throughout is missed. A collection that is
-// small comes at once, whatever COUNT says, as in Redis.
+// members may be returned again, but none that is there throughout is missed. A collection that
+// Redis would keep in one piece (value_info.h) comes at once and in order, whatever COUNT says; of
+// all others a step is COUNT members.
 Result<void> ScanMembers(doors::CommandContext& context, ScanCursors& cursors,
-                         const MemberScan& scan);
+                         const EncodingLimits& limits, const MemberScan& scan);
 
 }  // namespace cairn::data

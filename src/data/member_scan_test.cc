@@ -18,9 +18,11 @@ class MemberScanTest : public ::testing::Test {
  protected:
   ~MemberScanTest() override { server_.CheckConsistency(); }
 
+  static std::string Name(int i) { return "m" + std::to_string(i); }
+
   void Fill(const std::string& key, int members) {
     std::vector<std::string> command = {"SADD", key};
-    for (int i = 0; i < members; ++i) command.push_back(std::to_string(i));
+    for (int i = 0; i < members; ++i) command.push_back(Name(i));
     server_.Run(command);
   }
 
@@ -44,23 +46,73 @@ TEST_F(MemberScanTest, ReturnsEachMemberThatIsThereThroughout) {
   do {
     cursor = Step(client, "s", cursor, found);
     client.Run({"SADD", "s", "new" + std::to_string(steps)});
-    client.Run({"SREM", "s", std::to_string(499 - steps % 20)});
+    client.Run({"SREM", "s", Name(499 - steps % 20)});
     ++steps;
   } while (cursor != "0");
   EXPECT_GE(steps, 40);
-  for (int i = 0; i < 480; ++i) EXPECT_TRUE(found.contains(std::to_string(i))) << i;
+  for (int i = 0; i < 480; ++i) EXPECT_TRUE(found.contains(Name(i))) << i;
 }
 
-TEST_F(MemberScanTest, SmallCollectionsComeAtOnce) {
-  Fill("s", 128);
+// How many members a step of `command` with COUNT 2 returns; negative if there is more to come.
+int FirstStep(TestClient& client, std::string_view command, std::string_view key, int strings) {
+  const net::RespValue reply = client.RunValue({command, key, "0", "COUNT", "2"});
+  const int members = static_cast<int>(reply.items.at(1).items.size()) / strings;
+  return reply.items.at(0).text == "0" ? members : -members;
+}
+
+TEST_F(MemberScanTest, WhatRedisKeepsInOnePieceComesAtOnce) {
+  const std::string longer(65, 'x');
+  server_.Play(R"(
+    HSET h a 1 b 2 c 3
+    SADD integers 1 2 3
+    ZADD z 1 a 2 b 3 c
+  )");
+  TestClient client = server_.Connect();
+  EXPECT_EQ(FirstStep(client, "HSCAN", "h", 2), 3);
+  EXPECT_EQ(FirstStep(client, "SSCAN", "integers", 1), 3);
+  EXPECT_EQ(FirstStep(client, "ZSCAN", "z", 2), 3);
+  // A long member is enough to be asked for COUNT, however few there are.
+  client.Run({"HSET", "h", "d", longer});
+  client.Run({"SADD", "integers", "x"});
+  client.Run({"ZADD", "z", "4", longer});
+  EXPECT_EQ(FirstStep(client, "HSCAN", "h", 2), -2);
+  EXPECT_EQ(FirstStep(client, "SSCAN", "integers", 1), -2);
+  EXPECT_EQ(FirstStep(client, "ZSCAN", "z", 2), -2);
+}
+
+TEST_F(MemberScanTest, TheLimitsAreThoseOfTheSettings) {
+  server_.Play(R"(
+    HSET h a 1 b 2 c 3
+    CONFIG SET hash-max-listpack-entries 2         => OK
+    OBJECT ENCODING h                              => "hashtable"
+    CONFIG SET hash-max-ziplist-entries 3          => OK
+    CONFIG GET hash-max-listpack-entries           => ["hash-max-listpack-entries", "3"]
+    OBJECT ENCODING h                              => "listpack"
+    CONFIG SET hash-max-listpack-value 0           => OK
+    OBJECT ENCODING h                              => "hashtable"
+    SADD s 1 2 3
+    CONFIG SET set-max-intset-entries 2            => OK
+    OBJECT ENCODING s                              => "hashtable"
+    ZADD z 1 a 2 b
+    CONFIG SET zset-max-listpack-entries 1         => OK
+    OBJECT ENCODING z                              => "skiplist"
+  )");
+  TestClient client = server_.Connect();
+  EXPECT_EQ(FirstStep(client, "HSCAN", "h", 2), -2);
+}
+
+TEST_F(MemberScanTest, AllMembersOfAPackedValueComeStepByStep) {
+  server_.Play("SADD s a b c d e f g");
   TestClient client = server_.Connect();
   std::set<std::string> found;
-  EXPECT_EQ(Step(client, "s", "0", found, "5"), "0");
-  EXPECT_EQ(found.size(), 128U);
-  client.Run({"SADD", "s", "one more"});
-  found.clear();
-  EXPECT_NE(Step(client, "s", "0", found, "5"), "0");
-  EXPECT_EQ(found.size(), 5U);
+  std::string cursor = "0";
+  int steps = 0;
+  do {
+    cursor = Step(client, "s", cursor, found, "2");
+    ++steps;
+  } while (cursor != "0");
+  EXPECT_EQ(found.size(), 7U);
+  EXPECT_EQ(steps, 4);
 }
 
 TEST_F(MemberScanTest, ACursorOfAnotherCollectionStartsOver) {

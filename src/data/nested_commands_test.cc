@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -141,6 +142,27 @@ TEST_F(NestedCommandsTest, ManyArgumentsLeaveRoomForTheReply) {
                  "return redis.call('RPUSH', 'l', unpack(a))"),
             "(integer) 7990");
   EXPECT_EQ(Eval("return #redis.call('LRANGE', 'l', 0, -1)"), "(integer) 7990");
+}
+
+// The figures are those of Redis 7.0.
+TEST_F(NestedCommandsTest, InfoCountsWhatSortAndObjectLookFor) {
+  const auto counts = [&](uint64_t hits, uint64_t misses) {
+    const std::string stats = Info("stats");
+    EXPECT_THAT(stats, HasSubstr(fmt::format("keyspace_hits:{}\r", hits)));
+    EXPECT_THAT(stats, HasSubstr(fmt::format("keyspace_misses:{}\r", misses)));
+  };
+  server_.Play("RPUSH l 3 1 2\nSORT nosuch");
+  counts(0, 1);
+  server_.Play("SORT_RO nosuch");
+  counts(0, 2);
+  server_.Play("SORT l\nSORT_RO l");
+  counts(2, 2);
+  server_.Play("SORT l BY w_* GET o_*->f");
+  counts(3, 8);
+  server_.Play("SORT l STORE to");
+  counts(4, 8);
+  server_.Play("OBJECT ENCODING nosuch\nOBJECT ENCODING l");
+  counts(5, 9);
 }
 
 TEST_F(NestedCommandsTest, InfoCountsLookupsAndWhatExpired) {

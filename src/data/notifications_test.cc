@@ -50,6 +50,19 @@ TEST(NotificationsTest, KeysThatAreMadeAndKeysThatAreMissedTell) {
     JSON.SET j $ {}
     GETDEL nosuch
     GETSET got 1
+    GETEX nosuch
+    OBJECT ENCODING nosuch
+    MEMORY USAGE nosuch
+    SADD s a
+    SUNIONSTORE su s nosuch
+    ZUNIONSTORE zu 1 s
+    GEOADD g 1 1 x
+    GEOSEARCHSTORE gs g FROMLONLAT 1 1 BYRADIUS 1 km
+    BITOP NOT bits nosuch
+    COPY nosuch nowhere
+    HSET h2 f v
+    LMOVE nosuch nowhere LEFT LEFT
+    SMOVE nosuch nowhere m
   )");
   event("new", "k");
   event("new", "h");
@@ -61,6 +74,19 @@ TEST(NotificationsTest, KeysThatAreMadeAndKeysThatAreMissedTell) {
   event("keymiss", "nosuch");
   event("keymiss", "got");
   event("new", "got");
+  event("keymiss", "nosuch");
+  event("new", "s");
+  event("keymiss", "nosuch");
+  event("new", "su");
+  event("new", "zu");
+  event("new", "g");
+  event("new", "gs");
+  event("keymiss", "nosuch");
+  event("keymiss", "nosuch");
+  event("new", "h2");
+  server.Play("MOVE k2 1 => (integer) 0\nSET k2 1\nMOVE k2 1 => (integer) 1");
+  event("new", "k2");
+  EXPECT_EQ(listener.Receive(), "[\"pmessage\", \"*\", \"__keyevent@1__:new\", \"k2\"]");
   EXPECT_EQ(listener.Run({"PING"}), "[\"pong\", \"\"]");
 }
 

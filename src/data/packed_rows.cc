@@ -24,11 +24,9 @@ Row TakeRow(BytesReader& reader) {
 std::optional<PackedRows> PackedRows::Decode(BytesView bytes) {
   if (bytes.size() > kMaxPackedBytes) return std::nullopt;
   BytesReader reader(bytes);
-  std::optional<BytesView> before;
   while (!reader.AtEnd()) {
-    const Row row = TakeRow(reader);
-    if (!reader.ok() || (before && *before >= row.suffix)) return std::nullopt;
-    before = row.suffix;
+    TakeRow(reader);
+    if (!reader.ok()) return std::nullopt;
   }
   PackedRows rows;
   rows.bytes_ = bytes;
@@ -40,9 +38,7 @@ PackedRows::Place PackedRows::Find(BytesView suffix) const {
   size_t at = 0;
   while (at < bytes_.size()) {
     const Row row = TakeRow(reader);
-    const int order = row.suffix.compare(suffix);
-    if (order == 0) return {at, row.bytes(), row.value};
-    if (order > 0) break;
+    if (row.suffix == suffix) return {at, row.bytes(), row.value};
     at += row.bytes();
   }
   return {at, 0, {}};

@@ -37,7 +37,7 @@ Result<std::vector<Field>> FieldsAt(Fields& fields, const std::vector<uint64_t>&
     ++number;
     return wanted != order.end();
   };
-  if (!numbers.empty()) CAIRN_RETURN_IF_ERROR(fields.ForEach(visit));
+  if (!numbers.empty()) CAIRN_RETURN_IF_ERROR(fields.ForEachInAnyOrder(visit));
   return found;
 }
 
@@ -74,6 +74,7 @@ Result<std::vector<Field>> AllFields(Fields& fields) {
   std::vector<Field> all;
   CAIRN_RETURN_IF_ERROR(fields.ForEach([&](BytesView member, BytesView value) -> Result<bool> {
     all.push_back({Bytes(member), Bytes(value)});
+    CAIRN_RETURN_IF_ERROR(fields.Gather(member.size() + value.size()));
     return true;
   }));
   return all;
@@ -108,6 +109,7 @@ Result<std::vector<Field>> PickFields(Fields& fields, uint64_t count, Random& ra
   std::vector<Field> picked;
   for (uint64_t i = 0; i < count; ++i) {
     CAIRN_ASSIGN_OR_RETURN(Field field, PickNearRandomPlace(fields, random));
+    CAIRN_RETURN_IF_ERROR(fields.Gather(field.member.size() + field.value.size()));
     picked.push_back(std::move(field));
   }
   return picked;

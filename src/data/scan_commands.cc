@@ -17,6 +17,7 @@
 #include "data/value_info.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/glob.h"
 #include "doors/limits.h"
 
@@ -35,18 +36,18 @@ Result<void> Keys(CommandContext& context) {
   const std::string_view pattern = context.args[1];
   const store::Range range = RecordRange(context.db(), doors::GlobLiteralPrefix(pattern));
   std::string elements;
-  net::RespWriter writer(elements, context.caller.protocol);
+  net::RespWriter writer = context.reply.Beside(elements);
   size_t count = 0;
   const auto visit = [&](const RecordKey& key, const Record&) {
     if (doors::GlobMatch(pattern, key.user_key)) {
       writer.Bulk(key.user_key);
       ++count;
     }
-    return true;
+    return !writer.full();
   };
   CAIRN_RETURN_IF_ERROR(ScanRecords(context.transaction, range, visit));
   context.reply.ArrayHeader(count);
-  context.reply.out().append(elements);
+  context.reply.Raw(elements);
   return {};
 }
 
@@ -103,14 +104,18 @@ Result<void> Scan(CommandContext& context, ScanCursors& cursors) {
   std::vector<Bytes> found;
   std::optional<Bytes> next_key;
   int64_t visited = 0;
+  size_t found_bytes = 0;
+  // What many were asked for and are large, ends early: the cursor tells that there is more.
+  constexpr size_t kMostBytes = 1024 * 1024;
   const auto visit = [&](const RecordKey& key, const Record& record) {
-    if (visited++ == options.count) {
+    if (visited++ == options.count || found_bytes > kMostBytes) {
       next_key = key.user_key;
       return false;
     }
     if ((!options.type || doors::EqualsIgnoreCase(*options.type, TypeName(record.type))) &&
         doors::GlobMatch(options.pattern, key.user_key)) {
       found.emplace_back(key.user_key);
+      found_bytes += key.user_key.size();
     }
     return true;
   };
@@ -189,7 +194,8 @@ Result<void> ClearDatabase(store::Transaction& transaction, uint8_t db) {
   return {};
 }
 
-Result<void> Flush(CommandContext& context, uint8_t first_db, uint8_t last_db) {
+Result<void> Flush(CommandContext& context, doors::Tracking& tracking, uint8_t first_db,
+                   uint8_t last_db) {
   ArgParser parser(context.args);
   // The cost has a bound however many keys there are, so both words mean the same.
   if (!parser.Keyword("ASYNC")) parser.Keyword("SYNC");
@@ -197,13 +203,22 @@ Result<void> Flush(CommandContext& context, uint8_t first_db, uint8_t last_db) {
   for (int db = first_db; db <= last_db; ++db) {
     CAIRN_RETURN_IF_ERROR(ClearDatabase(context.transaction, static_cast<uint8_t>(db)));
   }
+  // Those who cache are told that all is gone, not key by key.
+  if (tracking.anyone()) {
+    context.transaction.AfterCommit(
+        [&tracking](store::Commit commit) { tracking.Cleared(commit); });
+  }
   context.reply.Ok();
   return {};
 }
 
-Result<void> FlushDb(CommandContext& context) { return Flush(context, context.db(), context.db()); }
+Result<void> FlushDb(CommandContext& context, doors::Tracking& tracking) {
+  return Flush(context, tracking, context.db(), context.db());
+}
 
-Result<void> FlushAll(CommandContext& context) { return Flush(context, 0, doors::kDatabases - 1); }
+Result<void> FlushAll(CommandContext& context, doors::Tracking& tracking) {
+  return Flush(context, tracking, 0, doors::kDatabases - 1);
+}
 
 }  // namespace
 
@@ -226,6 +241,7 @@ void AddScanCommands(doors::Instance& instance) {
   auto cursors =
       std::make_shared<ScanCursors>(instance.random(), kMaxScanCursors, kMaxScanCursorBytes);
   Random& random = instance.random();
+  doors::Tracking& tracking = instance.tracking();
   const std::vector<std::string_view> flush = {"request_policy:all_shards",
                                                "response_policy:all_succeeded"};
   const Row kRows[] = {
@@ -270,9 +286,11 @@ void AddScanCommands(doors::Instance& instance) {
        DbSize,
        {"request_policy:all_shards", "response_policy:agg_sum"}},
       {"flushdb", -1, kWrite, "server", "1.0.0", "O(1)", "Removes all keys of the database.",
-       "[ASYNC | SYNC]", FlushDb, flush},
+       "[ASYNC | SYNC]",
+       [&tracking](CommandContext& context) { return FlushDb(context, tracking); }, flush},
       {"flushall", -1, kWrite, "server", "1.0.0", "O(1)", "Removes all keys of all databases.",
-       "[ASYNC | SYNC]", FlushAll, flush},
+       "[ASYNC | SYNC]",
+       [&tracking](CommandContext& context) { return FlushAll(context, tracking); }, flush},
   };
   for (const Row& row : kRows) {
     const bool dangerous = row.name == "keys" || row.flags == kWrite;
@@ -283,6 +301,8 @@ void AddScanCommands(doors::Instance& instance) {
         .categories = doors::kCategoryKeyspace | (dangerous ? doors::kCategoryDangerous : 0U),
         .scopes = doors::ScopeRule::kEverything,
         .long_running = row.name == "keys",
+        .unaudited = row.flags == kWrite ? std::string_view() : doors::kOnlyReads,
+        .audit_text = doors::AuditNoArguments,
         .group = row.group,
         .since = row.since,
         .complexity = row.complexity,

@@ -28,7 +28,12 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
 
 Result<uint8_t> ParseFlags(std::string_view names) {
   uint8_t flags = 0;
-  for (const std::string_view name : Split(names, ',')) {
+  if (names.empty()) return flags;
+  for (bool more = true; more;) {
+    const size_t end = std::min(names.find(','), names.size());
+    const std::string_view name = names.substr(0, end);
+    more = end < names.size();
+    names.remove_prefix(more ? end + 1 : end);
     const uint8_t flag = ScriptFlagByName(name);
     if (flag == 0) {
       return Error{ErrorCode::kInvalid,

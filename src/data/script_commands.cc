@@ -11,9 +11,11 @@
 #include "data/script_run.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/connection_commands.h"
 #include "doors/dispatcher.h"
 #include "doors/instance.h"
+#include "doors/loop_work.h"
 
 // EVAL and SCRIPT. A script is one command: it runs inside the command's transaction, and what it
 // has written stays when it fails.
@@ -145,6 +147,9 @@ void ScriptDebug(ConnectionContext& context) {
 
 // --- Rows ---------------------------------------------------------------------------------------
 
+// To compile, and to hand over arguments.
+constexpr uint64_t kScriptNsPerByte = 20;
+
 using Handler = Result<void> (*)(Scripts&, CommandContext&);
 
 struct EvalRow {
@@ -184,8 +189,9 @@ void AddEvalRows(Instance& instance, const std::shared_ptr<Scripts>& scripts) {
          .complexity = "What the script does",
          .summary = row.summary,
          .syntax = row.syntax,
-         .run = [scripts,
-                 run = row.run](CommandContext& context) { return run(*scripts, context); }});
+         .run = doors::WithLongArguments(
+             [scripts, run = row.run](CommandContext& context) { return run(*scripts, context); },
+             kScriptNsPerByte)});
   }
 }
 
@@ -209,6 +215,8 @@ void AddScriptRow(Instance& instance, const std::shared_ptr<Scripts>& scripts,
                   .flags = row.flags,
                   .categories = doors::kCategoryScripting,
                   .scopes = doors::ScopeRule::kNothing,
+                  .audited = row.name == "script|flush" || row.name == "script|kill",
+                  .audit_text = doors::AuditNoArguments,
                   .group = "scripting",
                   .since = row.since,
                   .complexity = row.complexity,
@@ -217,9 +225,9 @@ void AddScriptRow(Instance& instance, const std::shared_ptr<Scripts>& scripts,
                   .tips = row.tips,
                   .connection = row.connection};
   if (row.run != nullptr) {
-    command.run = [scripts, run = row.run](CommandContext& context) {
-      return run(*scripts, context);
-    };
+    command.run = doors::WithLongArguments(
+        [scripts, run = row.run](CommandContext& context) { return run(*scripts, context); },
+        kScriptNsPerByte);
   }
   instance.commands().Add(std::move(command));
 }

@@ -41,6 +41,9 @@ class ScriptCommandsTest : public ::testing::Test {
   DataServer server_;
 };
 
+// Time that a test moves passes faster than a script is scheduled.
+constexpr int64_t kNeverMs = 1'000'000'000;
+
 TEST_F(ScriptCommandsTest, RunsCommandsOnItsKeys) {
   server_.Play(R"~(
     EVAL "return redis.call('set',KEYS[1],ARGV[1])" 1 k v          => OK
@@ -204,6 +207,8 @@ TEST_F(ScriptCommandsTest, ReadOnlyScriptsDoNotWrite) {
             "(error) ERR Can not execute a script with write flag using *_ro command.");
   EXPECT_EQ(Eval("#!lua flags=nosuch\nreturn 1"),
             "(error) ERR Unexpected flag in script shebang: nosuch");
+  EXPECT_EQ(Eval("#!lua flags=no-writes,\nreturn 1"),
+            "(error) ERR Unexpected flag in script shebang: ");
   EXPECT_EQ(Eval("#!lua foo=bar\nreturn 1"), "(error) ERR Unknown lua shebang option: foo=bar");
   EXPECT_EQ(Eval("#!js\nreturn 1"), "(error) ERR Unexpected engine in script shebang: #!js");
   EXPECT_EQ(Eval("#!lua"), "(error) ERR Invalid script shebang");
@@ -259,6 +264,7 @@ TEST_F(ScriptCommandsTest, Resp3ValuesAfterSetresp) {
 }
 
 TEST_F(ScriptCommandsTest, LateScriptRefusesOthersUntilKilled) {
+  server_.instance().busy().set_limit_ms(kNeverMs);
   doors::testing::TestClient runner = server_.Connect();
   doors::testing::TestClient other = server_.Connect();
   runner.Send({"EVAL", "while true do pcall(function() while true do end end) end", "0"});
@@ -279,6 +285,7 @@ TEST_F(ScriptCommandsTest, LateScriptRefusesOthersUntilKilled) {
 }
 
 TEST_F(ScriptCommandsTest, WhatHasWrittenIsNotKilled) {
+  server_.instance().busy().set_limit_ms(kNeverMs);
   doors::testing::TestClient runner = server_.Connect();
   doors::testing::TestClient other = server_.Connect();
   runner.Send({"EVAL", "redis.call('set',KEYS[1],'v') while true do end", "1", "k"});
@@ -290,6 +297,55 @@ TEST_F(ScriptCommandsTest, WhatHasWrittenIsNotKilled) {
   EXPECT_TRUE(other.Run({"SCRIPT", "KILL"}).starts_with("(error) UNKILLABLE Sorry the script"));
   server_.Restart();
   server_.Play("GET k => (nil)");
+}
+
+// A script that never ends, whatever it does, is ended at the limit, and nothing of it remains.
+TEST_F(ScriptCommandsTest, TheTimeLimitEndsAndUndoesWhateverRuns) {
+  EXPECT_EQ(server_.Run({"FUNCTION", "LOAD",
+                         "#!lua name=f\nredis.register_function('forever', function(keys) "
+                         "redis.call('set', keys[1], 'v') while true do end end)"}),
+            "\"f\"");
+  for (const std::vector<std::string>& request : std::vector<std::vector<std::string>>{
+           {"EVAL", "redis.call('set',KEYS[1],'v') while true do end", "1", "k"},
+           {"EVAL", "redis.call('set','k','v') while true do redis.call('get','k') end", "0"},
+           {"EVAL", "redis.call('set',KEYS[1],'v') while true do pcall(error) end", "1", "k"},
+           {"EVAL",
+            "redis.call('set',KEYS[1],'v') string.find(string.rep('x',5000), '.-.-.-.-.-b')", "1",
+            "k"},
+           {"EVAL_RO", "while true do end", "0"},
+           {"FCALL", "forever", "1", "k"}}) {
+    doors::testing::TestClient runner = server_.Connect();
+    server_.instance().busy().set_limit_ms(kNeverMs);
+    ASSERT_TRUE(runner.raw().Send(request).ok());
+    std::string reply;
+    do {
+      server_.clock().AdvanceMillis(6000);
+      reply = server_.Run({"GET", "other"});
+    } while (!reply.starts_with("(error) BUSY"));
+    server_.clock().AdvanceMillis(60'000);
+    server_.instance().busy().set_limit_ms(60'000);
+    EXPECT_TRUE(runner.Receive().starts_with(
+        "(error) UNAVAILABLE the script was ended after 60000 ms and nothing of it was kept"))
+        << request[1];
+    server_.Play("GET k => (nil)");
+  }
+}
+
+// The loop goes on while the pool has the script, however the script spends its time.
+TEST_F(ScriptCommandsTest, WhatTakesLongLeavesTheLoop) {
+  for (const char* script : {
+           "local s = string.rep('x', 5e6) return #s",
+           "return #string.rep('a', 120):gsub('.-.-.-b', '')",
+           "local t = {} for i = 1, 1e5 do t[i] = i end table.sort(t) return #t",
+           "local s = string.rep('x', 1e5) for i = 1, 30 do redis.sha1hex(s) end return 1",
+       }) {
+    const int before = server_.store().runs_outside_groups();
+    EXPECT_TRUE(server_.Run({"EVAL", script, "0"}).starts_with("(integer)")) << script;
+    EXPECT_GT(server_.store().runs_outside_groups(), before) << script;
+  }
+  const int before = server_.store().runs_outside_groups();
+  EXPECT_EQ(Eval("return ('a=b'):match('(%w+)=') .. cjson.encode({1})"), "\"a[1]\"");
+  EXPECT_EQ(server_.store().runs_outside_groups(), before);
 }
 
 }  // namespace

@@ -40,22 +40,42 @@ ScriptRun::ScriptRun(doors::Instance& instance, doors::CommandContext& context, 
     : instance_(instance),
       context_(context),
       options_(options),
-      calls_(instance, context, {.read_only = options.read_only}) {
+      calls_(instance, context, {.read_only = options.read_only}),
+      begin_ns_(instance.clock().MonotonicNs()) {
   if (context.held.may_take_long) {
-    busy_.emplace(instance.busy(), options.kind, options.name, context.args,
-                  instance.clock().MonotonicNs());
+    busy_.emplace(instance.busy(), options.kind, options.name, context.args, begin_ns_);
   }
 }
 
-// On a loop time is counted in steps, so that the same script always takes the same way.
-bool ScriptRun::StillOnTime() {
-  if (busy_ || ++steps_ <= kMaxScriptStepsOnLoop) return true;
+bool ScriptRun::LeaveLoop() {
   error_ = Error{ErrorCode::kWouldBlock, "a script takes too long for an event loop"};
   return false;
 }
 
+bool ScriptRun::StillOnTime() {
+  const uint64_t now_ns = instance_.clock().MonotonicNs();
+  if (!busy_) {
+    if (++steps_ <= kMaxScriptStepsOnLoop && now_ns - begin_ns_ <= kMaxScriptNsOnLoop) return true;
+    return LeaveLoop();
+  }
+  busy_->Check(now_ns);
+  if (busy_->must_end()) {
+    error_ = Error{ErrorCode::kUnavailable, "the server stops"};
+    return false;
+  }
+  if (busy_->past_limit(now_ns)) {
+    error_ = Error{ErrorCode::kUnavailable,
+                   fmt::format("the script was ended after {} ms and nothing of it was kept; let "
+                               "it do less at a time, or raise script_time_limit",
+                               instance_.busy().limit_ms())};
+    return false;
+  }
+  return !busy_->killed();
+}
+
 bool ScriptRun::Call(std::span<const std::string_view> args, int protocol, std::string& reply) {
-  if (!StillOnTime()) return false;
+  // Who is killed ends between instructions, where it is known on which line.
+  if (!StillOnTime() && error_) return false;
   const Result<Refusal> refusal = calls_.Run(args, protocol, reply);
   if (!refusal.ok()) {
     error_ = refusal.error();
@@ -66,14 +86,11 @@ bool ScriptRun::Call(std::span<const std::string_view> args, int protocol, std::
   return true;
 }
 
-bool ScriptRun::Step() {
-  if (!busy_) return StillOnTime();
-  busy_->Check(instance_.clock().MonotonicNs());
-  if (busy_->must_end()) {
-    error_ = Error{ErrorCode::kUnavailable, "the server stops"};
-    return false;
-  }
-  return !busy_->killed();
+bool ScriptRun::Step() { return StillOnTime(); }
+
+// Each instruction of a script may go through all its memory.
+bool ScriptRun::Grow(size_t bytes) {
+  return busy_ || bytes <= kMaxScriptMemoryOnLoop || LeaveLoop();
 }
 
 std::optional<bool> ScriptRun::MayCall(std::span<const std::string_view> args) {

@@ -25,8 +25,9 @@ namespace cairn::data {
 //   ScriptRun run(instance, context, {.kind = …, .name = sha});
 //   return run.Finish(state.RunScript(…, run, context.reply), state);
 //
-// On an event loop it may take a few milliseconds; then the command is run again, from its start,
-// where it may take long and can be killed.
+// On an event loop it may take a few milliseconds and little memory; then the command is run again,
+// from its start, where it may take long and can be killed. At the limit (Busy::limit_ms) it is
+// ended and undone.
 class ScriptRun final : public ScriptHost {
  public:
   struct Options {
@@ -38,6 +39,8 @@ class ScriptRun final : public ScriptHost {
 
   bool Call(std::span<const std::string_view> args, int protocol, std::string& reply) override;
   bool Step() override;
+  bool Grow(size_t bytes) override;
+  bool Reserve(size_t bytes) override { return context_.reply.Reserve(bytes); }
   std::optional<bool> MayCall(std::span<const std::string_view> args) override;
   void Log(int level, std::string_view text) override;
 
@@ -45,12 +48,15 @@ class ScriptRun final : public ScriptHost {
   Result<void> Finish(ScriptEnd end, const LuaState& state);
 
  private:
+  // Whether it may go on. On a loop time is also counted in steps.
   bool StillOnTime();
+  bool LeaveLoop();
 
   doors::Instance& instance_;
   doors::CommandContext& context_;
   const Options options_;
   doors::NestedCalls calls_;
+  const uint64_t begin_ns_;
   int steps_ = 0;
   std::optional<doors::Busy::Run> busy_;  // where it may take long
   std::optional<Error> error_;            // why it was stopped; none: killed

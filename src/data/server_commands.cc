@@ -17,6 +17,7 @@
 #include "doors/answer.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/connection_commands.h"
 #include "doors/dispatcher.h"
 #include "doors/instance.h"
@@ -43,19 +44,27 @@ void ConfigGet(ConnectionContext& context) {
   }
 }
 
-void ConfigSet(ConnectionContext& context) {
+// The settings are changed where the command runs, which may happen more than once: the result is
+// the same, and there is one commit that stores it.
+Result<void> ConfigSet(CommandContext& context, doors::Settings& settings) {
   if (context.args.size() % 2 != 0) return context.Fail(doors::WrongArity(context.command.name));
   std::vector<std::pair<std::string_view, std::string_view>> values;
+  std::vector<std::string_view> names;
   for (size_t i = 2; i < context.args.size(); i += 2) {
     values.emplace_back(context.args[i], context.args[i + 1]);
+    names.push_back(context.args[i]);
   }
-  const Result<void> applied = context.dispatcher.instance().settings().Set(values);
+  const Result<void> applied = settings.Set(values);
   if (!applied.ok()) return context.Fail(applied.error().message);
+  settings.Save(context.transaction, names);
   context.reply.Ok();
+  return {};
 }
 
-void ConfigResetStat(ConnectionContext& context) {
-  context.dispatcher.instance().ResetStatistics(context.dispatcher);
+void ConfigResetStat(ConnectionContext& context, InfoRates& rates) {
+  Instance& instance = context.dispatcher.instance();
+  instance.ResetStatistics(context.dispatcher);
+  if (instance.server() != nullptr) rates.network.Reset(instance.server()->stats());
   context.reply.Ok();
 }
 
@@ -112,7 +121,7 @@ Result<void> MemoryUsage(CommandContext& context) {
     if (samples < 0) parser.Fail(doors::kSyntaxError);
   }
   if (!parser.Finish()) return context.Fail(parser.error());
-  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, context.args[2]));
+  CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Peek(context, context.args[2]));
   if (entry.exists()) {
     CAIRN_ASSIGN_OR_RETURN(const size_t bytes, StoredBytes(entry, static_cast<size_t>(samples)));
     context.reply.Integer(static_cast<int64_t>(bytes));
@@ -201,7 +210,15 @@ struct Row {
   std::vector<std::string_view> tips = {};
   uint32_t categories = 0;
   std::string_view group = "server";
+  std::string_view unaudited = {};
 };
+
+// The names of the settings: a value may be a password.
+std::string AuditNames(doors::Args args) {
+  std::string text;
+  for (size_t i = 0; i < args.size(); i += 2) text.append(i == 0 ? "" : " ").append(args[i]);
+  return text;
+}
 
 void AddRows(Instance& instance, std::span<const Row> rows) {
   for (const Row& row : rows) {
@@ -209,7 +226,8 @@ void AddRows(Instance& instance, std::span<const Row> rows) {
                                     .arity = row.arity,
                                     .flags = row.flags,
                                     .categories = row.categories,
-                                    .secret = row.name == "config|set",
+                                    .unaudited = row.unaudited,
+                                    .audit_text = doors::AuditAllArguments,
                                     .group = row.group,
                                     .since = row.since,
                                     .complexity = "O(1)",
@@ -230,6 +248,7 @@ struct AnswerRow {
   doors::AnswerHandler answer;
   std::vector<std::string_view> tips = {};
   uint32_t categories = 0;
+  std::string_view unaudited = doors::kOnlyReads;
 };
 
 void AddAnswers(Instance& instance, std::span<const AnswerRow> rows) {
@@ -239,6 +258,7 @@ void AddAnswers(Instance& instance, std::span<const AnswerRow> rows) {
                                     .flags = row.flags,
                                     .categories = row.categories,
                                     .scopes = doors::ScopeRule::kNothing,
+                                    .unaudited = row.unaudited,
                                     .group = "server",
                                     .since = row.since,
                                     .complexity = "O(1)",
@@ -278,13 +298,15 @@ void AddSlowLog(Instance& instance) {
        "Removes all entries.",
        "",
        with_log(SlowLogReset),
-       {"request_policy:all_nodes", "response_policy:all_succeeded"}},
+       {"request_policy:all_nodes", "response_policy:all_succeeded"},
+       0,
+       doors::kChangesNothing},
   };
   AddAnswers(instance, kRows);
   instance.commands().Add(doors::HelpRow("slowlog|help", 0, "server", "6.2.0"));
 }
 
-void AddContainers(Instance& instance) {
+void AddContainers(Instance& instance, const std::shared_ptr<InfoRates>& rates) {
   using doors::kAdmin;
   using doors::kLoading;
   using doors::kNoScript;
@@ -292,21 +314,51 @@ void AddContainers(Instance& instance) {
   constexpr uint32_t kOperator = kAdmin | kNoScript | kLoading | kStale;
   const Row kRows[] = {
       {"config", -2, 0, "2.0.0", "Commands about the server's settings.", "", {}},
-      {"config|get", -3, kOperator, "2.0.0", "Shows settings.", "parameter ...", ConfigGet},
-      {"config|set",
-       -4,
+      {"config|get",
+       -3,
        kOperator,
        "2.0.0",
-       "Changes settings, all or none.",
-       "(parameter value) ...",
-       ConfigSet,
-       {"request_policy:all_nodes", "response_policy:all_succeeded"}},
-      {"config|resetstat", 2, kOperator, "2.0.0", "Starts the statistics anew.", "",
-       ConfigResetStat},
+       "Shows settings.",
+       "parameter ...",
+       ConfigGet,
+       {},
+       0,
+       "server",
+       doors::kOnlyReads},
+      {"config|resetstat",
+       2,
+       kOperator,
+       "2.0.0",
+       "Starts the statistics anew.",
+       "",
+       [rates](ConnectionContext& context) { ConfigResetStat(context, *rates); },
+       {},
+       0,
+       "server",
+       doors::kChangesNothing},
       {"slowlog", -2, 0, "2.2.12", "Commands about the log of slow commands.", "", {}},
       {"memory", -2, 0, "4.0.0", "Commands about the size of things.", "", {}},
   };
   AddRows(instance, kRows);
+  doors::Settings& settings = instance.settings();
+  const auto add_scope = [](doors::Args, uint8_t, store::Scopes& scopes) {
+    doors::Settings::AddScope(scopes);
+  };
+  instance.commands().Add(
+      {.name = "config|set",
+       .arity = -4,
+       .flags = kOperator,
+       .add_scopes = add_scope,
+       .secret = true,
+       .stores = true,
+       .audit_text = AuditNames,
+       .group = "server",
+       .since = "2.0.0",
+       .complexity = "O(1)",
+       .summary = "Changes settings, all or none, and stores them.",
+       .syntax = "(parameter value) ...",
+       .tips = {"request_policy:all_nodes", "response_policy:all_succeeded"},
+       .run = [&settings](CommandContext& context) { return ConfigSet(context, settings); }});
   instance.commands().Add(doors::HelpRow("config|help", 0, "server", "5.0.0"));
   AddSlowLog(instance);
   instance.commands().Add({.name = "memory|usage",
@@ -343,9 +395,17 @@ void AddPlainCommands(Instance& instance) {
   using doors::kNoScript;
   using doors::kStale;
   const Row kRows[] = {
-      {"bgsave", -1, kAdmin | kNoScript | doors::kNoAsyncLoading, "1.0.0",
-       "Does nothing: what was acknowledged is kept as it is configured to be.", "[SCHEDULE]",
-       BgSave},
+      {"bgsave",
+       -1,
+       kAdmin | kNoScript | doors::kNoAsyncLoading,
+       "1.0.0",
+       "Does nothing: what was acknowledged is kept as it is configured to be.",
+       "[SCHEDULE]",
+       BgSave,
+       {},
+       0,
+       "server",
+       doors::kChangesNothing},
       {"role",
        1,
        kNoScript | kLoading | kStale | kFast,
@@ -354,7 +414,9 @@ void AddPlainCommands(Instance& instance) {
        "",
        Role,
        {},
-       doors::kCategoryAdmin},
+       doors::kCategoryAdmin,
+       "server",
+       doors::kOnlyReads},
       {"wait",
        3,
        kNoScript,
@@ -373,6 +435,7 @@ void AddPlainCommands(Instance& instance) {
                            .arity = 1,
                            .flags = kAdmin | kNoScript | doors::kNoAsyncLoading | doors::kNoMulti,
                            .scopes = doors::ScopeRule::kEverything,
+                           .unaudited = doors::kChangesNothing,
                            .group = "server",
                            .since = "1.0.0",
                            .complexity = "O(1)",
@@ -383,7 +446,8 @@ void AddPlainCommands(Instance& instance) {
 }  // namespace
 
 void AddServerCommands(Instance& instance) {
-  AddContainers(instance);
+  const auto rates = std::make_shared<InfoRates>();
+  AddContainers(instance, rates);
   AddPlainCommands(instance);
   AddTimes(instance);
   instance.commands().Add(
@@ -392,13 +456,14 @@ void AddServerCommands(Instance& instance) {
        .flags = doors::kLoading | doors::kStale,
        .categories = doors::kCategoryDangerous,
        .scopes = doors::ScopeRule::kEverything,
+       .unaudited = doors::kOnlyReads,
        .group = "server",
        .since = "1.0.0",
        .complexity = "O(1)",
        .summary = "Describes the server and what it has done.",
        .syntax = "[section ...]",
        .tips = {"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
-       .run = [&instance, rates = std::make_shared<InfoRates>()](CommandContext& context) {
+       .run = [&instance, rates](CommandContext& context) {
          return Info(context, instance, *rates);
        }});
 }

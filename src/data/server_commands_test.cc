@@ -55,7 +55,7 @@ TEST_F(ServerCommandsTest, ConfigGetAndSet) {
     CONFIG SET slowlog-max-len x => (error) ERR CONFIG SET failed (possibly related to argument 'slowlog-max-len') - argument couldn't be parsed into an integer
     CONFIG SET slowlog-max-len 5 slowlog-log-slower-than 1 => OK
     CONFIG GET slowlog-max-len => ["slowlog-max-len", "5"]
-    CONFIG SET maxmemory 1    => (error) ERR CONFIG SET failed (possibly related to argument 'maxmemory') - can't set immutable config
+    CONFIG SET maxmemory 1    => (error) ERR CONFIG SET failed (possibly related to argument 'maxmemory') - can't set immutable config: Cairn keeps its data on disk and evicts nothing: give keys a time to live (EXPIRE, SET ... EX); what the server may use of memory is set at start with --memory
     CONFIG SET nosuch 1       => (error) ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'
     CONFIG SET a 1 b          => (error) ERR wrong number of arguments for 'config|set' command
   )");
@@ -95,6 +95,78 @@ TEST_F(ServerCommandsTest, SlowLog) {
   ASSERT_EQ(entries.items.size(), 2U);
   EXPECT_EQ(entries.items[0].items[3].ToString(), R"(["SET", "k", "v"])");
   EXPECT_EQ(entries.items[1].items[3].ToString(), R"(["SLOWLOG", "RESET"])");
+}
+
+TEST_F(ServerCommandsTest, SettingsOutliveTheServer) {
+  server_.Play(R"(
+    CONFIG SET notify-keyspace-events KEA slowlog-max-len 7 => OK
+    CONFIG SET lua-time-limit 1234 hash-max-ziplist-entries 9 => OK
+    CONFIG SET requirepass "" => OK
+    MULTI
+    CONFIG SET latency-monitor-threshold 55 => QUEUED
+    EXEC                      => [OK]
+    CONFIG REWRITE            => OK
+  )");
+  server_.Restart();
+  server_.Play(R"(
+    CONFIG GET notify-keyspace-events => ["notify-keyspace-events", "AKE"]
+    CONFIG GET slowlog-max-len => ["slowlog-max-len", "7"]
+    CONFIG GET busy-reply-threshold => ["busy-reply-threshold", "1234"]
+    CONFIG GET lua-time-limit => ["lua-time-limit", "1234"]
+    CONFIG GET hash-max-listpack-entries => ["hash-max-listpack-entries", "9"]
+    CONFIG GET latency-monitor-threshold => ["latency-monitor-threshold", "55"]
+    CONFIG SET slowlog-max-len 128 notify-keyspace-events "" => OK
+  )");
+  server_.Restart();
+  server_.Play(R"(
+    CONFIG GET slowlog-max-len => ["slowlog-max-len", "128"]
+    CONFIG GET notify-keyspace-events => ["notify-keyspace-events", ""]
+    CONFIG GET busy-reply-threshold => ["busy-reply-threshold", "1234"]
+  )");
+}
+
+TEST_F(ServerCommandsTest, WhatIsRefusedIsNotStored) {
+  server_.Play(R"(
+    CONFIG SET slowlog-max-len 7 hz 500 => (error) ERR CONFIG SET failed (possibly related to argument 'hz') - can't set immutable config: nothing runs by such a clock
+    CONFIG GET slowlog-max-len => ["slowlog-max-len", "128"]
+  )");
+  server_.Restart();
+  server_.Play("CONFIG GET slowlog-max-len => [\"slowlog-max-len\", \"128\"]");
+}
+
+TEST_F(ServerCommandsTest, ResetStatStartsEverythingAnew) {
+  for (int i = 0; i < 20; ++i) server_.Connect().Run({"GET", "nosuch"});
+  server_.Run({"NOSUCH"});
+  const auto figure = [&](const std::string& name) {
+    const std::string info = Info({"INFO", "stats"});
+    const size_t at = info.find(name + ":");
+    return at == std::string::npos ? -1 : std::stoi(info.substr(at + name.size() + 1));
+  };
+  EXPECT_GE(figure("total_connections_received"), 20);
+  EXPECT_GE(figure("total_commands_processed"), 20);
+  EXPECT_GE(figure("keyspace_misses"), 20);
+  TestClient client = server_.Connect();
+  EXPECT_EQ(client.Run({"CONFIG", "RESETSTAT"}), "OK");
+  EXPECT_LT(figure("total_connections_received"), 5);
+  EXPECT_LT(figure("total_commands_processed"), 5);
+  EXPECT_LT(figure("total_net_input_bytes"), 500);
+  EXPECT_EQ(figure("total_error_replies"), 0);
+}
+
+TEST_F(ServerCommandsTest, LatencyTrackingIsShownAsTheSettingsSay) {
+  server_.Play("SET k v");
+  EXPECT_THAT(Info({"INFO", "latencystats"}), HasSubstr("latency_percentiles_usec_set:p50="));
+  server_.Play(R"(
+    CONFIG SET latency-tracking-info-percentiles "0.0 50.50 100.0" => OK
+    CONFIG GET latency-tracking-info-percentiles => ["latency-tracking-info-percentiles", "0 50.5 100"]
+    CONFIG SET latency-tracking-info-percentiles "50 101" => (error) ERR CONFIG SET failed (possibly related to argument 'latency-tracking-info-percentiles') - percentiles must be numbers from 0 to 100
+  )");
+  EXPECT_THAT(Info({"INFO", "latencystats"}), HasSubstr(",p50.5="));
+  server_.Play(R"(
+    CONFIG SET latency-tracking no => OK
+    LATENCY HISTOGRAM set     => []
+  )");
+  EXPECT_THAT(Info({"INFO", "latencystats"}), Not(HasSubstr("percentiles")));
 }
 
 TEST_F(ServerCommandsTest, SaveWaitsUntilEverythingIsDurable) {

@@ -62,7 +62,7 @@ Result<bool> InAny(std::span<Fields* const> sets, BytesView member) {
 Result<void> VisitIntersection(std::vector<Fields>& sets, FunctionRef<bool(BytesView)> visit) {
   std::ranges::sort(sets, {}, &Fields::count);
   const std::span<Fields> others = std::span(sets).subspan(1);
-  return sets.front().ForEach([&](BytesView member, BytesView) -> Result<bool> {
+  return sets.front().ForEachInAnyOrder([&](BytesView member, BytesView) -> Result<bool> {
     CAIRN_ASSIGN_OR_RETURN(const bool shared, InAll(others, member));
     return !shared || visit(member);
   });
@@ -70,18 +70,22 @@ Result<void> VisitIntersection(std::vector<Fields>& sets, FunctionRef<bool(Bytes
 
 Result<Members> Intersection(std::vector<Fields>& sets) {
   Members members;
+  Result<void> room;
   CAIRN_RETURN_IF_ERROR(VisitIntersection(sets, [&](BytesView member) {
     members.emplace_back(member);
-    return true;
+    room = sets.front().Gather(member.size());
+    return room.ok();
   }));
+  if (!room.ok()) return room.error();
   return members;
 }
 
 Result<Members> Union(std::vector<Fields>& sets) {
   Members members;
   for (Fields& set : sets) {
-    CAIRN_RETURN_IF_ERROR(set.ForEach([&](BytesView member, BytesView) -> Result<bool> {
+    CAIRN_RETURN_IF_ERROR(set.ForEachInAnyOrder([&](BytesView member, BytesView) -> Result<bool> {
       members.emplace_back(member);
+      CAIRN_RETURN_IF_ERROR(set.Gather(member.size()));
       return true;
     }));
   }
@@ -103,23 +107,43 @@ Result<Members> Difference(std::vector<Fields>& sets) {
       larger.push_back(&set);
       continue;
     }
-    CAIRN_RETURN_IF_ERROR(set.ForEach([&](BytesView member, BytesView) -> Result<bool> {
+    CAIRN_RETURN_IF_ERROR(set.ForEachInAnyOrder([&](BytesView member, BytesView) -> Result<bool> {
       excluded.emplace(member);
+      CAIRN_RETURN_IF_ERROR(set.Gather(member.size()));
       return true;
     }));
   }
   Members members;
-  CAIRN_RETURN_IF_ERROR(first.ForEach([&](BytesView view, BytesView) -> Result<bool> {
+  CAIRN_RETURN_IF_ERROR(first.ForEachInAnyOrder([&](BytesView view, BytesView) -> Result<bool> {
     Bytes member(view);
     if (excluded.contains(member)) return true;
     CAIRN_ASSIGN_OR_RETURN(const bool found, InAny(larger, member));
-    if (!found) members.push_back(std::move(member));
+    if (found) return true;
+    CAIRN_RETURN_IF_ERROR(first.Gather(member.size()));
+    members.push_back(std::move(member));
     return true;
   }));
   return members;
 }
 
 using Operation = Result<Members> (*)(std::vector<Fields>& sets);
+
+// As a set of these members would show them (fields.h): few integers are sorted.
+void SortIntegers(Members& members) {
+  if (members.size() > kMaxSortedIntegers) return;
+  std::vector<std::pair<int64_t, size_t>> order;
+  order.reserve(members.size());
+  for (const Bytes& member : members) {
+    const std::optional<int64_t> integer = doors::ParseInteger(member);
+    if (!integer) return;
+    order.emplace_back(*integer, order.size());
+  }
+  std::ranges::sort(order);
+  Members sorted;
+  sorted.reserve(members.size());
+  for (const auto& [integer, at] : order) sorted.push_back(std::move(members[at]));
+  members = std::move(sorted);
+}
 
 // --- Commands -----------------------------------------------------------------------------------
 
@@ -128,7 +152,8 @@ template <Operation operation>
 Result<void> Show(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(auto sets, LoadSets(context, context.args.subspan(1)));
   if (!sets) return context.Fail(kWrongType);
-  CAIRN_ASSIGN_OR_RETURN(const Members members, operation(*sets));
+  CAIRN_ASSIGN_OR_RETURN(Members members, operation(*sets));
+  SortIntegers(members);
   context.reply.SetHeader(members.size());
   for (const Bytes& member : members) context.reply.Bulk(member);
   return {};
@@ -151,7 +176,7 @@ Result<void> Store(CommandContext& context) {
     return {};
   }
   CAIRN_ASSIGN_OR_RETURN(Fields target, Fields::Replace(context, destination, ValueType::kSet));
-  for (const Bytes& member : members) target.PutNew(member);
+  for (const Bytes& member : members) CAIRN_RETURN_IF_ERROR(target.PutNew(member));
   target.Save(context, doors::kEventSet, context.command.name);
   return {};
 }

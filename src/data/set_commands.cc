@@ -107,7 +107,7 @@ Result<void> ReplyAll(CommandContext& context, Fields& set) {
   context.reply.SetHeader(set.count());
   return set.ForEach([&](BytesView member, BytesView) -> Result<bool> {
     context.reply.Bulk(member);
-    return true;
+    return !context.reply.full();
   });
 }
 
@@ -117,14 +117,15 @@ Result<void> SMembers(CommandContext& context) {
   return ReplyAll(context, set);
 }
 
-Result<void> SScan(CommandContext& context, ScanCursors& cursors) {
+Result<void> SScan(CommandContext& context, ScanCursors& cursors, const EncodingLimits& limits) {
   const auto write = [](net::RespWriter& reply, BytesView member, BytesView) {
     reply.Bulk(member);
   };
-  return ScanMembers(context, cursors,
+  return ScanMembers(context, cursors, limits,
                      {.type = ValueType::kSet,
                       .range = SuffixRange::All(),
                       .member = DecodeField,
+                      .visit_in_order = VisitFields,
                       .write = write,
                       .strings = 1});
 }
@@ -204,7 +205,7 @@ Result<void> SPop(CommandContext& context, Random& random) {
 
 }  // namespace
 
-void AddSetCommands(doors::Instance& instance) {
+void AddSetCommands(doors::Instance& instance, const SharedEncodingLimits& limits) {
   struct Row {
     std::string_view name;
     int arity;
@@ -273,7 +274,8 @@ void AddSetCommands(doors::Instance& instance) {
       {"sscan", -3, kReadOnly, read, "2.8.0", "O(N) for N members visited",
        "Lists members of a set, a few at a time.",
        "key:key cursor:integer [MATCH pattern:pattern] [COUNT count:integer]",
-       [cursors](CommandContext& context) { return SScan(context, *cursors); }, any_output},
+       [cursors, limits](CommandContext& context) { return SScan(context, *cursors, *limits); },
+       any_output},
       {"srandmember", -2, kReadOnly, read, "1.0.0", "O(N) for N members returned",
        "Returns some members of a set.", "key:key [count:integer]",
        [&random](CommandContext& context) { return SRandMember(context, random); }, any_output},

@@ -20,6 +20,7 @@
 #include "doors/acl.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 
 // SORT and SORT_RO.
 namespace cairn::data {
@@ -117,10 +118,13 @@ Result<Elements> ReadList(CommandContext& context, std::string_view key, SortReq
     request.offset = 0;
   }
   Elements elements;
+  Result<void> room;
   CAIRN_RETURN_IF_ERROR(list.Visit(slice, [&](uint64_t, BytesView element) {
     elements.emplace_back(element);
-    return true;
+    room = list.Gather(element.size());
+    return room.ok();
   }));
+  if (!room.ok()) return room.error();
   return elements;
 }
 
@@ -134,10 +138,13 @@ Result<Elements> ReadSortedSet(CommandContext& context, std::string_view key,
     request.offset = 0;
   }
   Elements elements;
+  Result<void> room;
   CAIRN_RETURN_IF_ERROR(set.Visit({}, slice, [&](BytesView member, double) {
     elements.emplace_back(member);
-    return true;
+    room = set.Gather(member.size());
+    return room.ok();
   }));
+  if (!room.ok()) return room.error();
   return elements;
 }
 
@@ -152,9 +159,29 @@ Result<Elements> ReadSet(CommandContext& context, std::string_view key, SortRequ
   Elements elements;
   CAIRN_RETURN_IF_ERROR(set.ForEach([&](BytesView member, BytesView) -> Result<bool> {
     elements.emplace_back(member);
+    CAIRN_RETURN_IF_ERROR(set.Gather(member.size()));
     return true;
   }));
   return elements;
+}
+
+Result<std::optional<Elements>> ReadElementsOf(CommandContext& context, ValueType type,
+                                               SortRequest& request) {
+  const std::string_view key = context.args[1];
+  const auto some = [](Result<Elements> elements) -> Result<std::optional<Elements>> {
+    if (!elements.ok()) return elements.error();
+    return std::optional(*std::move(elements));
+  };
+  switch (type) {
+    case ValueType::kList:
+      return some(ReadList(context, key, request));
+    case ValueType::kSortedSet:
+      return some(ReadSortedSet(context, key, request));
+    case ValueType::kSet:
+      return some(ReadSet(context, key, request));
+    default:
+      return std::optional<Elements>();
+  }
 }
 
 // nullopt if the key holds what cannot be sorted. Where the slice is taken here already, the
@@ -162,20 +189,13 @@ Result<Elements> ReadSet(CommandContext& context, std::string_view key, SortRequ
 Result<std::optional<Elements>> ReadElements(CommandContext& context, SortRequest& request) {
   const std::string_view key = context.args[1];
   CAIRN_ASSIGN_OR_RETURN(const Entry entry, Entry::Load(context, key));
+  NoteSortRead(context, key, entry.exists());
   if (!entry.exists()) return std::optional(Elements());
-  if (entry.type() == ValueType::kList) {
-    CAIRN_ASSIGN_OR_RETURN(Elements elements, ReadList(context, key, request));
-    return std::optional(std::move(elements));
-  }
-  if (entry.type() == ValueType::kSortedSet) {
-    CAIRN_ASSIGN_OR_RETURN(Elements elements, ReadSortedSet(context, key, request));
-    return std::optional(std::move(elements));
-  }
-  if (entry.type() == ValueType::kSet) {
-    CAIRN_ASSIGN_OR_RETURN(Elements elements, ReadSet(context, key, request));
-    return std::optional(std::move(elements));
-  }
-  return std::optional<Elements>();
+  const doors::KeyLookups once = context.lookups;
+  CAIRN_ASSIGN_OR_RETURN(std::optional<Elements> elements,
+                         ReadElementsOf(context, entry.type(), request));
+  context.lookups = once;  // the key was loaded again, as what it is
+  return elements;
 }
 
 // --- Sorting ------------------------------------------------------------------------------------
@@ -336,6 +356,7 @@ void AddSortCommands(doors::Instance& instance) {
        .categories = kCategories,
        .keys = {{1, 1, 1, "RO access"}, kByAndGet, kStore},
        .find_keys = FindDestination,
+       .unaudited = doors::kIsData,
        .group = "generic",
        .since = "1.0.0",
        .complexity = kComplexity,
@@ -349,6 +370,7 @@ void AddSortCommands(doors::Instance& instance) {
        .flags = doors::kReadOnly | doors::kMovableKeys,
        .categories = kCategories,
        .keys = {{1, 1, 1, "RO access"}, kByAndGet},
+       .unaudited = doors::kOnlyReads,
        .group = "generic",
        .since = "7.0.0",
        .complexity = kComplexity,

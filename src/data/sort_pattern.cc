@@ -30,13 +30,21 @@ Result<std::optional<Bytes>> SortPattern::Read(doors::CommandContext& context,
   key += postfix_;
   if (!field_.empty()) {
     CAIRN_ASSIGN_OR_RETURN(Fields hash, Fields::Load(context, key, ValueType::kHash));
+    NoteSortRead(context, key, hash.exists() || hash.wrong_type());
     if (hash.wrong_type()) return std::optional<Bytes>();
     return hash.Get(field_);
   }
   CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Load(context, key));
+  NoteSortRead(context, key, string.exists() || string.wrong_type());
   if (string.wrong_type() || !string.exists()) return std::optional<Bytes>();
   CAIRN_ASSIGN_OR_RETURN(const BytesView text, string.ReadAll());
   return std::optional(Bytes(text));
+}
+
+void NoteSortRead(doors::CommandContext& context, BytesView key, bool found) {
+  if (context.command.Has(doors::kReadOnly)) return;  // SORT_RO
+  ++(found ? context.lookups.hits : context.lookups.misses);
+  if (!found) context.Notify(doors::kEventKeyMiss, "keymiss", key);
 }
 
 }  // namespace cairn::data

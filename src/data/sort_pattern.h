@@ -35,4 +35,8 @@ class SortPattern {
   std::string_view field_;  // empty: a string is meant
 };
 
+// Counts a key that SORT has looked for to read it, and tells of one that is missing. SORT may
+// write, so loading a key for it does not.
+void NoteSortRead(doors::CommandContext& context, BytesView key, bool found);
+
 }  // namespace cairn::data

@@ -13,7 +13,6 @@ namespace {
 constexpr char kMemberFamily = 'm';
 constexpr char kOrderFamily = 's';
 constexpr uint64_t kSignBit = uint64_t{1} << 63;
-constexpr size_t kScoreBytes = 8;
 // In the header, beside the levels.
 constexpr uint8_t kIndexOfNodes = 0x80;
 constexpr uint8_t kHasFilter = 0x40;
@@ -128,9 +127,8 @@ Result<SortedSet> SortedSet::Load(doors::CommandContext& context, BytesView key)
 }
 
 Result<SortedSet> SortedSet::Replace(doors::CommandContext& context, BytesView key) {
-  CAIRN_ASSIGN_OR_RETURN(
-      Collection collection,
-      Collection::Replace(context.transaction, context.db(), key, ValueType::kSortedSet));
+  CAIRN_ASSIGN_OR_RETURN(Collection collection,
+                         Collection::Replace(context, key, ValueType::kSortedSet));
   return Open(std::move(collection));
 }
 
@@ -240,10 +238,13 @@ Result<void> SortedSet::Visit(const OrderRange& range, const Slice& slice, Score
 
 Result<std::vector<ScoredMember>> SortedSet::List(const OrderRange& range, const Slice& slice) {
   std::vector<ScoredMember> members;
+  Result<void> room;
   CAIRN_RETURN_IF_ERROR(Visit(range, slice, [&](BytesView member, double score) {
     members.push_back({Bytes(member), score});
-    return true;
+    room = Gather(member.size());
+    return room.ok();
   }));
+  if (!room.ok()) return room.error();
   return members;
 }
 

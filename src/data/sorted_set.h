@@ -39,6 +39,7 @@
 // The floor spares what takes from the front, as queues do, the way over what others have taken.
 namespace cairn::data {
 
+inline constexpr size_t kScoreBytes = 8;
 Bytes EncodeScore(double score);
 std::optional<double> DecodeScore(BytesView bytes);
 Bytes OrderKey(double score, BytesView member);
@@ -109,6 +110,8 @@ class SortedSet {
     uint64_t limit = UINT64_MAX;
   };
   Result<void> Visit(const OrderRange& range, const Slice& slice, ScoredVisitor visit);
+  // See Entry::Gather.
+  Result<void> Gather(size_t bytes) { return collection_.Gather(bytes); }
   Result<std::vector<ScoredMember>> List(const OrderRange& range, const Slice& slice);
   // Takes away and returns what List would return.
   Result<std::vector<ScoredMember>> Take(const OrderRange& range, const Slice& slice);

@@ -52,7 +52,8 @@ class Source {
   // With weighted scores, in an order of its own.
   Result<void> ForEach(FunctionRef<Result<bool>(BytesView member, double score)> visit) {
     if (auto* set = std::get_if<Fields>(&set_)) {
-      return set->ForEach([&](BytesView member, BytesView) { return visit(member, Weighted(1)); });
+      return set->ForEachInAnyOrder(
+          [&](BytesView member, BytesView) { return visit(member, Weighted(1)); });
     }
     // The members first: what the visitor reads must not happen inside a scan.
     CAIRN_ASSIGN_OR_RETURN(const std::vector<ScoredMember> members,

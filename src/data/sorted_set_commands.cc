@@ -235,16 +235,31 @@ Result<void> RankOf(CommandContext& context) {
   return {};
 }
 
-Result<void> ZScan(CommandContext& context, ScanCursors& cursors) {
+Result<void> ZScan(CommandContext& context, ScanCursors& cursors, const EncodingLimits& limits) {
   const auto member = [](BytesView suffix) -> std::optional<BytesView> { return suffix.substr(1); };
+  const auto visit_in_order = [](Collection collection, FieldVisitor visit) -> Result<void> {
+    std::optional<Error> error;
+    const auto visit_place = [&](BytesView suffix, BytesView) {
+      const BytesView order_key = OrderKeyOf(suffix);
+      const Result<bool> go_on =
+          visit(order_key.substr(kScoreBytes), order_key.substr(0, kScoreBytes));
+      if (!go_on.ok()) error = go_on.error();
+      return go_on.ok() && *go_on;
+    };
+    CAIRN_RETURN_IF_ERROR(
+        collection.elements().Scan({OrderSuffix({}), OrderEnd()}, {}, visit_place));
+    if (error) return *error;
+    return {};
+  };
   const auto write = [](net::RespWriter& reply, BytesView name, BytesView value) {
     reply.Bulk(name);
     reply.Bulk(net::FormatDouble(DecodeScore(value).value_or(0)));
   };
-  return ScanMembers(context, cursors,
+  return ScanMembers(context, cursors, limits,
                      {.type = ValueType::kSortedSet,
                       .range = SuffixRange::Prefix(MemberSuffix({})),
                       .member = member,
+                      .visit_in_order = visit_in_order,
                       .write = write,
                       .strings = 2});
 }
@@ -337,7 +352,7 @@ Result<void> ZRandMember(CommandContext& context, Random& random) {
 
 }  // namespace
 
-void AddSortedSetCommands(doors::Instance& instance) {
+void AddSortedSetCommands(doors::Instance& instance, const SharedEncodingLimits& limits) {
   using doors::kFast;
   using doors::kReadOnly;
   using doors::kWrite;
@@ -358,7 +373,9 @@ void AddSortedSetCommands(doors::Instance& instance) {
   const auto cursors =
       std::make_shared<ScanCursors>(instance.random(), kMaxScanCursors, kMaxScanCursorBytes);
   Random& random = instance.random();
-  const auto scan = [cursors](CommandContext& context) { return ZScan(context, *cursors); };
+  const auto scan = [cursors, limits](CommandContext& context) {
+    return ZScan(context, *cursors, *limits);
+  };
   const auto pick = [&random](CommandContext& context) { return ZRandMember(context, random); };
   const Row kRows[] = {
       {"zadd", -4, kPut, "RW update", "1.2.0", "O(log(N)) for each member",

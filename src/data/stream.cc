@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "doors/arg_parser.h"
 
 namespace cairn::data {
 namespace {
@@ -41,6 +46,40 @@ std::optional<StreamEntry> DecodeEntry(BytesView suffix, BytesView value) {
   return entry;
 }
 
+uint64_t TextBytes(doors::Args fields) {
+  uint64_t bytes = 0;
+  for (const std::string_view text : fields) bytes += text.size();
+  return bytes;
+}
+
+// What a text takes of a node of Redis, which writes integers in as few bytes as they need.
+uint64_t BytesInNode(std::string_view text) {
+  if (const std::optional<int64_t> integer = doors::ParseInteger(text)) {
+    constexpr std::pair<int64_t, uint64_t> kWidths[] = {
+        {1LL << 7, 2}, {1LL << 12, 3}, {1LL << 15, 4}, {1LL << 23, 5}, {1LL << 31, 6}};
+    for (const auto& [bound, bytes] : kWidths) {
+      if (*integer < bound && *integer >= -bound) return bytes;
+    }
+    return 10;
+  }
+  const uint64_t header = text.size() < 64 ? 1 : text.size() < 4096 ? 2 : 5;
+  const uint64_t trailer = text.size() < 126 ? 1 : 2;
+  return header + text.size() + trailer;
+}
+
+// About what an entry takes of it: the first of a node brings the names of its fields, those behind
+// it mostly share them.
+uint64_t BytesInNode(doors::Args fields, bool first) {
+  constexpr uint64_t kBytesPerNode = 15;
+  constexpr uint64_t kBytesPerEntry = 8;
+  uint64_t bytes = kBytesPerEntry + (first ? kBytesPerNode : 0);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const bool name = i % 2 == 0;
+    if (first || !name) bytes += BytesInNode(fields[i]);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<Stream> Stream::Load(doors::CommandContext& context, BytesView key) {
@@ -56,6 +95,7 @@ Result<Stream> Stream::Load(doors::CommandContext& context, BytesView key) {
   stream.groups_ = reader.Big64();
   stream.node_ = reader.Big32();
   stream.node_entries_ = reader.Big32();
+  if (reader.ok() && !reader.AtEnd()) stream.node_bytes_ = reader.Big64();
   if (!reader.AtEnd()) {
     return Error{ErrorCode::kCorruption,
                  fmt::format("the header of the stream {} cannot be read", Printable(key))};
@@ -72,6 +112,7 @@ void Stream::Save() {
   AppendBig64(header, groups_);
   AppendBig32(header, node_);
   AppendBig32(header, node_entries_);
+  AppendBig64(header, node_bytes_);
   collection_.Save(length_, header, Collection::Empty::kKept);
 }
 
@@ -89,11 +130,15 @@ std::optional<StreamId> Stream::ChooseId(const WantedStreamId& wanted, Timestamp
   return NextId(last_id_);
 }
 
-void Stream::Add(StreamId id, doors::Args fields, uint32_t node_entries) {
-  if (node_entries_ == 0 || node_entries_ >= node_entries) {
+void Stream::Add(StreamId id, doors::Args fields, const StreamNodeLimits& limits) {
+  const bool full =
+      node_entries_ >= limits.entries || node_bytes_ + TextBytes(fields) >= limits.bytes;
+  if (node_entries_ == 0 || full) {
     ++node_;
     node_entries_ = 0;
+    node_bytes_ = 0;
   }
+  node_bytes_ += BytesInNode(fields, node_entries_ == 0);
   ++node_entries_;
   elements().Put(EncodeEntryKey(id), EncodeEntry(node_, fields));
   if (length_ == 0) first_id_ = id;

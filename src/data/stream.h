@@ -26,6 +26,7 @@
 //   owned      'o' group:8 length:4 name… id:16  nothing: a pending entry of this consumer
 //
 //   header     last:16 max_deleted:16 first:16 entries_added:8 groups:8 node:4 node_entries:4
+//              [node_bytes:8]
 //
 // An id is ms:8 seq:8, so entries stand in their order. Groups are known to other families by a
 // number that no other group ever has. The count of the collection is the number of entries; a
@@ -34,13 +35,22 @@
 // Deleted entries are gone. `first` is the first entry that is left, 0-0 if there is none: no scan
 // has to find its way over what was deleted in front of it.
 //
-// Redis keeps entries in nodes of 100 and trims whole nodes when it is asked to trim about so many.
-// For its replies to be the same, an entry knows the number of its node (modulo 2^32; only
-// neighbours are compared).
+// Redis keeps entries in nodes of 100, or of 4096 bytes if they are large, and trims whole nodes
+// when it is asked to trim about so many. For its replies to be the same, an entry knows the number
+// of its node (modulo 2^32; only neighbours are compared), and the header what the last node has
+// (node_bytes about so; 0 in streams not changed since format 5).
 namespace cairn::data {
 
 // Entries of one node, unless CONFIG SET stream-node-max-entries says otherwise.
 inline constexpr uint32_t kStreamNodeEntries = 100;
+// Its bytes, unless CONFIG SET stream-node-max-bytes does.
+inline constexpr uint64_t kStreamNodeBytes = 4096;
+
+// When a node is full.
+struct StreamNodeLimits {
+  uint32_t entries = kStreamNodeEntries;
+  uint64_t bytes = kStreamNodeBytes;
+};
 
 struct StreamEntry {
   StreamId id;
@@ -91,9 +101,8 @@ class Stream {
 
   // The id that an entry gets now; nullopt if it would not come behind all others.
   std::optional<StreamId> ChooseId(const WantedStreamId& wanted, Timestamp now) const;
-  // `id` is behind all others; `fields` are names and values in turn. A node that has
-  // `node_entries` is full.
-  void Add(StreamId id, doors::Args fields, uint32_t node_entries = kStreamNodeEntries);
+  // `id` is behind all others; `fields` are names and values in turn.
+  void Add(StreamId id, doors::Args fields, const StreamNodeLimits& limits = {});
 
   Result<bool> Contains(StreamId id);
   // Visits entries in order. Returns whether to go on.
@@ -136,6 +145,7 @@ class Stream {
   uint64_t groups_ = 0;
   uint32_t node_ = 0;          // of the last entry that was added
   uint32_t node_entries_ = 0;  // those of the last node that are left
+  uint64_t node_bytes_ = 0;    // about what Redis would need for those that were added to it
 };
 
 }  // namespace cairn::data

@@ -70,13 +70,13 @@ bool TakeLimit(ArgParser& parser, TrimOptions& options) {
 // How many entries a node has at most where nothing bounds it.
 constexpr uint32_t kNoBound = std::numeric_limits<uint32_t>::max();
 
-uint64_t TrimLimit(uint32_t node_entries) {
-  if (node_entries == kNoBound) return kStreamTrimEntriesUnbounded;
-  return std::min(node_entries * kStreamTrimNodes, kStreamTrimEntries);
+uint64_t TrimLimit(const StreamNodeLimits& nodes) {
+  if (nodes.entries == kNoBound) return kStreamTrimEntriesUnbounded;
+  return std::min(nodes.entries * kStreamTrimNodes, kStreamTrimEntries);
 }
 
 // Checks what can only be seen at the end.
-void FinishTrimOptions(ArgParser& parser, TrimOptions& options, uint32_t node_entries) {
+void FinishTrimOptions(ArgParser& parser, TrimOptions& options, const StreamNodeLimits& nodes) {
   StreamTrim& trim = options.trim;
   if (options.limit.value_or(0) != 0 && trim.kind == StreamTrim::Kind::kNone) {
     parser.Fail("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
@@ -85,7 +85,7 @@ void FinishTrimOptions(ArgParser& parser, TrimOptions& options, uint32_t node_en
     parser.Fail("ERR syntax error, LIMIT cannot be used without the special ~ option");
   }
   if (trim.approximate) {
-    trim.limit = options.limit ? static_cast<uint64_t>(*options.limit) : TrimLimit(node_entries);
+    trim.limit = options.limit ? static_cast<uint64_t>(*options.limit) : TrimLimit(nodes);
   }
 }
 
@@ -97,7 +97,7 @@ struct Addition {
   Args fields;
 };
 
-Addition ParseAddition(ArgParser& parser, const Command& command, uint32_t node_entries) {
+Addition ParseAddition(ArgParser& parser, const Command& command, const StreamNodeLimits& nodes) {
   Addition addition;
   while (parser.ok()) {
     if (TakeTrim(parser, addition.options) || TakeLimit(parser, addition.options)) continue;
@@ -112,7 +112,7 @@ Addition ParseAddition(ArgParser& parser, const Command& command, uint32_t node_
     break;
   }
   if (!parser.ok()) return addition;
-  FinishTrimOptions(parser, addition.options, node_entries);
+  FinishTrimOptions(parser, addition.options, nodes);
   addition.fields = parser.Rest();
   if (addition.fields.empty() || addition.fields.size() % 2 != 0) {
     parser.Fail(doors::WrongArity(command.name));
@@ -123,9 +123,9 @@ Addition ParseAddition(ArgParser& parser, const Command& command, uint32_t node_
   return addition;
 }
 
-Result<void> XAdd(CommandContext& context, uint32_t node_entries) {
+Result<void> XAdd(CommandContext& context, const StreamNodeLimits& nodes) {
   ArgParser parser(context.args, 2);
-  const Addition addition = ParseAddition(parser, context.command, node_entries);
+  const Addition addition = ParseAddition(parser, context.command, nodes);
   if (!parser.ok()) return context.Fail(parser.error());
   const std::string_view key = context.args[1];
   CAIRN_ASSIGN_OR_RETURN(Stream stream, Stream::Load(context, key));
@@ -143,7 +143,7 @@ Result<void> XAdd(CommandContext& context, uint32_t node_entries) {
     return context.Fail(
         "ERR The ID specified in XADD is equal or smaller than the target stream top item");
   }
-  stream.Add(*id, addition.fields, node_entries);
+  stream.Add(*id, addition.fields, nodes);
   CAIRN_ASSIGN_OR_RETURN(const uint64_t trimmed, stream.Trim(addition.options.trim));
   stream.Save();
   context.Notify(doors::kEventStream, "xadd", key);
@@ -154,7 +154,7 @@ Result<void> XAdd(CommandContext& context, uint32_t node_entries) {
 
 // --- Removing -----------------------------------------------------------------------------------
 
-Result<void> XTrim(CommandContext& context, uint32_t node_entries) {
+Result<void> XTrim(CommandContext& context, const StreamNodeLimits& nodes) {
   ArgParser parser(context.args, 2);
   TrimOptions options;
   while (parser.HasNext()) {
@@ -162,7 +162,7 @@ Result<void> XTrim(CommandContext& context, uint32_t node_entries) {
       parser.Fail(doors::kSyntaxError);
     }
   }
-  if (parser.ok()) FinishTrimOptions(parser, options, node_entries);
+  if (parser.ok()) FinishTrimOptions(parser, options, nodes);
   if (options.trim.kind == StreamTrim::Kind::kNone) {
     parser.Fail("ERR syntax error, XTRIM must be called with a trimming strategy");
   }
@@ -321,8 +321,9 @@ void AddStreamCommands(doors::Instance& instance) {
   constexpr doors::KeySpec kUpdate = {1, 1, 1, "RW update"};
   constexpr doors::KeySpec kDelete = {1, 1, 1, "RW delete"};
   const std::vector<std::string_view> varies = {"nondeterministic_output"};
-  // How many entries a node has decides what XADD and XTRIM with ~ leave. 0: no bound.
+  // What a node has decides what XADD and XTRIM with ~ leave. 0: no bound.
   const auto node_entries = std::make_shared<std::atomic<int64_t>>(kStreamNodeEntries);
+  const auto node_bytes = std::make_shared<std::atomic<int64_t>>(kStreamNodeBytes);
   instance.settings().Add({.name = "stream-node-max-entries",
                            .get = [node_entries] { return fmt::to_string(node_entries->load()); },
                            .set = [node_entries](std::string_view text) -> Result<void> {
@@ -331,12 +332,25 @@ void AddStreamCommands(doors::Instance& instance) {
                                                     doors::ParseSettingNumber(text, 0, kMost));
                              return {};
                            }});
-  const auto with_nodes = [node_entries](Result<void> (*run)(CommandContext&, uint32_t)) {
-    return [node_entries, run](CommandContext& context) {
-      const auto bound = static_cast<uint32_t>(node_entries->load(std::memory_order_relaxed));
-      return run(context, bound == 0 ? kNoBound : bound);
-    };
-  };
+  instance.settings().Add({.name = "stream-node-max-bytes",
+                           .get = [node_bytes] { return fmt::to_string(node_bytes->load()); },
+                           .set = [node_bytes](std::string_view text) -> Result<void> {
+                             constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+                             CAIRN_ASSIGN_OR_RETURN(*node_bytes,
+                                                    doors::ParseSettingBytes(text, 0, kMost));
+                             return {};
+                           }});
+  const auto with_nodes =
+      [node_entries, node_bytes](Result<void> (*run)(CommandContext&, const StreamNodeLimits&)) {
+        return [node_entries, node_bytes, run](CommandContext& context) {
+          const int64_t entries = node_entries->load(std::memory_order_relaxed);
+          const int64_t bytes = node_bytes->load(std::memory_order_relaxed);
+          StreamNodeLimits nodes{kNoBound, std::numeric_limits<uint64_t>::max()};
+          if (entries != 0) nodes.entries = static_cast<uint32_t>(entries);
+          if (bytes != 0) nodes.bytes = static_cast<uint64_t>(bytes);
+          return run(context, nodes);
+        };
+      };
   const Row kRows[] = {
       {"xadd", -5, kWrite | kDenyOom | kFast, kUpdate, "5.0.0", "O(1), and O(N) for N trimmed",
        "Adds an entry to a stream.",

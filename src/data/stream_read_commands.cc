@@ -127,7 +127,7 @@ class StreamReplies {
     if (streams_.count() == 0) return false;
     if (context_.reply.resp3()) {
       context_.reply.MapHeader(streams_.count());
-      context_.reply.out() += streams_.elements();
+      context_.reply.Raw(streams_.elements());
     } else {
       streams_.WriteTo(context_.reply);
     }

@@ -16,23 +16,23 @@ namespace cairn::data {
 //   entries.WriteTo(context.reply);
 class ReplyList {
  public:
-  explicit ReplyList(const net::RespWriter& like) : version_(like.resp3() ? 3 : 2) {}
+  explicit ReplyList(const net::RespWriter& reply) : reply_(reply) {}
 
   // For exactly one element.
   net::RespWriter Next() {
     ++count_;
-    return {buffer_, version_};
+    return reply_.Beside(buffer_);
   }
   size_t count() const { return count_; }
   void WriteTo(net::RespWriter out) const {
     out.ArrayHeader(count_);
-    out.out() += buffer_;
+    out.Raw(buffer_);
   }
   // Where each element is a name and what belongs to it: a map for those who know maps.
   const std::string& elements() const { return buffer_; }
 
  private:
-  int version_;
+  const net::RespWriter reply_;
   size_t count_ = 0;
   std::string buffer_;
 };

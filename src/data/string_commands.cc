@@ -17,6 +17,7 @@
 #include "data/string_value.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/loop_work.h"
 
 namespace cairn::data {
 namespace {
@@ -107,6 +108,7 @@ Result<void> GetRange(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Load(context, context.args[1]));
   if (string.wrong_type()) return context.Fail(kWrongType);
   const Slice slice = FindSlice(string.size(), start, end);
+  CAIRN_RETURN_IF_ERROR(doors::LeaveLoopIfLong(context, slice.length));
   CAIRN_ASSIGN_OR_RETURN(const Bytes part, string.Read(slice.offset, slice.length));
   context.reply.Bulk(part);
   return {};
@@ -224,10 +226,7 @@ Result<void> GetEx(CommandContext& context) {
   }
   if (!parser.Finish()) return context.Fail(parser.error());
   CAIRN_ASSIGN_OR_RETURN(Entry entry, Entry::Load(context, context.args[1]));
-  if (!entry.exists()) {
-    context.reply.Null();
-    return {};
-  }
+  if (!entry.exists()) return ReplyString(context, entry);
   if (!entry.Is(ValueType::kString)) return context.Fail(kWrongType);
   std::optional<int64_t> expire_ms;
   if (expiry) {
@@ -433,6 +432,7 @@ Result<void> LcsCommand(CommandContext& context) {
     return context.Fail(
         "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
   }
+  CAIRN_RETURN_IF_ERROR(doors::LeaveLoopIfLong(context, text_a.size() * text_b.size()));
   const Lcs lcs = FindLcs(text_a, text_b);
   if (options.index) {
     ReplyMatches(context, lcs, options);

@@ -8,6 +8,7 @@
 #include "doors/answer.h"
 #include "doors/arg_parser.h"
 #include "doors/command.h"
+#include "doors/command_audit.h"
 #include "doors/connection_commands.h"
 #include "doors/instance.h"
 
@@ -66,6 +67,7 @@ void AddRows(Instance& instance, std::span<const Row> rows) {
                     .flags = row.flags,
                     .categories = row.categories,
                     .scopes = doors::ScopeRule::kNothing,
+                    .unaudited = doors::kChangesNothing,
                     .group = row.group,
                     .since = row.since,
                     .complexity = "O(1)",
@@ -108,8 +110,18 @@ void AddCluster(Instance& instance) {
 // The keys of MIGRATE: the third argument, or if it is empty, those behind KEYS.
 std::vector<size_t> FindMigratedKeys(doors::Args args) {
   std::vector<size_t> keys;
-  if (args.size() < 6 || !args[3].empty()) return keys;
+  if (args.size() < 6) return keys;
+  if (!args[3].empty()) return {3};
   for (size_t i = 6; i < args.size(); ++i) {
+    // A password or a user may be called so.
+    if (doors::EqualsIgnoreCase(args[i], "AUTH")) {
+      ++i;
+      continue;
+    }
+    if (doors::EqualsIgnoreCase(args[i], "AUTH2")) {
+      i += 2;
+      continue;
+    }
     if (!doors::EqualsIgnoreCase(args[i], "KEYS")) continue;
     for (size_t key = i + 1; key < args.size(); ++key) keys.push_back(key);
     break;
@@ -132,6 +144,7 @@ void AddMigrate(Instance& instance) {
                         .keyword = "KEYS"}},
               .find_keys = FindMigratedKeys,
               .secret = true,
+              .unaudited = doors::kChangesNothing,
               .group = "generic",
               .since = "2.6.0",
               .summary = "Refused: DUMP and RESTORE move keys to another server.",

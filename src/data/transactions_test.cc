@@ -35,6 +35,31 @@ TEST_F(TransactionsTest, QueuedCommandsRunTogether) {
   EXPECT_EQ(b_.Run({"GET", "k"}), "\"2\"");
 }
 
+TEST_F(TransactionsTest, HelloInTheQueueChangesTheProtocolOfWhatComesBehindIt) {
+  DataServer::Play(a_, R"(
+    HSET h f v                => (integer) 1
+    MULTI                     => OK
+    HGETALL h                 => QUEUED
+    HELLO 3                   => QUEUED
+    HGETALL h                 => QUEUED
+    HELLO 4                   => QUEUED
+    HGETALL h                 => QUEUED
+    HELLO 2 SETNAME "no name" => QUEUED
+    HGETALL h                 => QUEUED
+  )");
+  const net::RespValue replies = a_.RunValue({"EXEC"});
+  ASSERT_EQ(replies.items.size(), 7U);
+  using Type = net::RespValue::Type;
+  EXPECT_EQ(replies.items[0].type, Type::kArray);
+  EXPECT_EQ(replies.items[1].type, Type::kMap);
+  EXPECT_EQ(replies.items[2].type, Type::kMap);
+  EXPECT_EQ(replies.items[3].text, "NOPROTO unsupported protocol version");
+  EXPECT_EQ(replies.items[4].type, Type::kMap);
+  EXPECT_TRUE(replies.items[5].is_error());
+  EXPECT_EQ(replies.items[6].type, Type::kMap);
+  EXPECT_EQ(a_.RunValue({"HGETALL", "h"}).type, Type::kMap);
+}
+
 TEST_F(TransactionsTest, AnEmptyTransactionIsEmpty) {
   DataServer::Play(a_, R"(
     MULTI                     => OK

@@ -15,11 +15,6 @@ namespace cairn::data {
 
 namespace {
 
-// Redis's defaults for what is kept in one piece.
-constexpr size_t kMaxListpackMembers = 128;
-constexpr size_t kMaxListpackBytes = 64;
-constexpr size_t kMaxIntsetMembers = 512;
-
 // Every value with elements has it in front of its payload.
 uint64_t CountOf(const Entry& entry) { return BytesReader(entry.payload()).Big64(); }
 
@@ -35,7 +30,7 @@ Result<bool> All(const Entry& entry, const SuffixRange& range,
   return all;
 }
 
-bool IsSmall(BytesView member) { return member.size() <= kMaxListpackBytes; }
+bool Within(uint64_t size, int64_t limit) { return size <= static_cast<uint64_t>(limit); }
 
 std::string_view StringEncoding(const Entry& entry) {
   constexpr size_t kMaxIntegerDigits = 20;
@@ -46,36 +41,46 @@ std::string_view StringEncoding(const Entry& entry) {
   return text.size() <= kMaxEmbedded ? "embstr" : "raw";
 }
 
-Result<std::string_view> HashEncoding(const Entry& entry) {
+constexpr std::string_view kListpack = "listpack";
+constexpr std::string_view kIntset = "intset";
+
+Result<std::string_view> HashEncoding(const Entry& entry, const EncodingLimits& limits) {
   constexpr std::string_view kLarge = "hashtable";
-  if (CountOf(entry) > kMaxListpackMembers) return kLarge;
+  if (!Within(CountOf(entry), limits.hash_fields)) return kLarge;
+  CAIRN_ASSIGN_OR_RETURN(Elements elements, ElementsOf(entry));
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<MemberOrder> order, elements.ReadOrder());
+  if (elements.packed() == nullptr && !order) return kLarge;
+  const int64_t bytes = limits.hash_bytes;
   CAIRN_ASSIGN_OR_RETURN(const bool small,
-                         All(entry, SuffixRange::All(), [](BytesView suffix, BytesView value) {
-                           return IsSmall(DecodeField(suffix).value_or("")) && IsSmall(value);
+                         All(entry, SuffixRange::All(), [&](BytesView suffix, BytesView value) {
+                           return Within(DecodeField(suffix).value_or("").size(), bytes) &&
+                                  Within(value.size(), bytes);
                          }));
-  return small ? "listpack" : kLarge;
+  return small ? kListpack : kLarge;
 }
 
-Result<std::string_view> SetEncoding(const Entry& entry) {
+Result<std::string_view> SetEncoding(const Entry& entry, const EncodingLimits& limits) {
   constexpr std::string_view kLarge = "hashtable";
-  if (CountOf(entry) > kMaxIntsetMembers) return kLarge;
+  const uint64_t count = CountOf(entry);
+  if (!Within(count, limits.set_integers) || count > kMaxSortedIntegers) return kLarge;
   CAIRN_ASSIGN_OR_RETURN(const bool integers,
                          All(entry, SuffixRange::All(), [](BytesView suffix, BytesView) {
                            return doors::ParseInteger(DecodeField(suffix).value_or("")).has_value();
                          }));
-  return integers ? "intset" : kLarge;
+  return integers ? kIntset : kLarge;
 }
 
-Result<std::string_view> SortedSetEncoding(const Entry& entry) {
+Result<std::string_view> SortedSetEncoding(const Entry& entry, const EncodingLimits& limits) {
   constexpr std::string_view kLarge = "skiplist";
   constexpr std::string_view kMemberPrefix = "m";
-  if (CountOf(entry) > kMaxListpackMembers) return kLarge;
+  if (!Within(CountOf(entry), limits.sorted_set_members)) return kLarge;
+  const int64_t bytes = limits.sorted_set_bytes;
   CAIRN_ASSIGN_OR_RETURN(
       const bool small,
       All(entry, SuffixRange::Prefix(kMemberPrefix), [&](BytesView suffix, BytesView) {
-        return IsSmall(suffix.substr(kMemberPrefix.size()));
+        return Within(suffix.size() - kMemberPrefix.size(), bytes);
       }));
-  return small ? "listpack" : kLarge;
+  return small ? kListpack : kLarge;
 }
 
 }  // namespace
@@ -100,16 +105,16 @@ std::string_view TypeName(ValueType type) {
   return "unknown";
 }
 
-Result<std::string_view> EncodingName(const Entry& entry) {
+Result<std::string_view> EncodingName(const Entry& entry, const EncodingLimits& limits) {
   switch (entry.type()) {
     case ValueType::kString:
       return StringEncoding(entry);
     case ValueType::kHash:
-      return HashEncoding(entry);
+      return HashEncoding(entry, limits);
     case ValueType::kSet:
-      return SetEncoding(entry);
+      return SetEncoding(entry, limits);
     case ValueType::kSortedSet:
-      return SortedSetEncoding(entry);
+      return SortedSetEncoding(entry, limits);
     case ValueType::kList:
       return std::string_view("quicklist");
     case ValueType::kStream:
@@ -118,6 +123,11 @@ Result<std::string_view> EncodingName(const Entry& entry) {
       return std::string_view("raw");
   }
   return std::string_view("raw");
+}
+
+Result<bool> IsInOnePiece(const Entry& entry, const EncodingLimits& limits) {
+  CAIRN_ASSIGN_OR_RETURN(const std::string_view encoding, EncodingName(entry, limits));
+  return encoding == kListpack || encoding == kIntset;
 }
 
 Result<size_t> StoredBytes(const Entry& entry, size_t samples) {

@@ -41,6 +41,13 @@ Bytes EncodeAclUserKey(std::string_view name) {
 
 void AddAclScope(store::Scopes& scopes) { scopes.Add(store::Space::kSystem, "acl"); }
 
+std::string NeedsASecret(std::string_view why) {
+  return fmt::format(
+      "{}, and nobody would need a password or a key any more: set another password or make "
+      "another key first, or start the server with --insecure",
+      why);
+}
+
 std::string RefusalText(const AclRefusal& refusal, const Command& command) {
   switch (refusal.reason) {
     case AclReason::kCommand:
@@ -117,7 +124,22 @@ Acl::Acl(const CommandTable& table)
 
 void Acl::Changed() {
   const auto rules = default_user_->rules();
-  auth_required_ = !rules->nopass() || !rules->on() || keys_required_;
+  auth_required_ = !rules->nopass() || !rules->on() || keys_required_ || why_secrets_;
+}
+
+bool Acl::OpensTooMuch(const AclRules& default_rules) const {
+  return why_secrets_ && default_rules.nopass() && default_rules.on() && !keys_required_;
+}
+
+void Acl::RequireSecrets(std::string why) {
+  const std::lock_guard lock(mutex_);
+  why_secrets_ = std::move(why);
+  Changed();
+}
+
+std::optional<std::string> Acl::why_secrets() const {
+  const std::lock_guard lock(mutex_);
+  return why_secrets_;
 }
 
 void Acl::SetKeysRequired(bool required) {
@@ -126,16 +148,17 @@ void Acl::SetKeysRequired(bool required) {
   Changed();
 }
 
-void Acl::SetDefaultPassword(std::string_view password) {
+Result<void> Acl::SetDefaultPassword(std::string_view password) {
   const std::lock_guard lock(mutex_);
   AclRules rules = *default_user_->rules();
   const std::string given = fmt::format(">{}", password);
   const std::string_view set[] = {"resetpass", given};
   const std::string_view none[] = {"nopass"};
-  if (rules.Apply(password.empty() ? Args(none) : Args(set), table_).ok()) {
-    default_user_->Set(std::move(rules));
-  }
+  CAIRN_RETURN_IF_ERROR(rules.Apply(password.empty() ? Args(none) : Args(set), table_));
+  if (OpensTooMuch(rules)) return Error{ErrorCode::kConflict, NeedsASecret(*why_secrets_)};
+  default_user_->Set(std::move(rules));
   Changed();
+  return {};
 }
 
 std::shared_ptr<AclUser> Acl::Find(std::string_view name) const {
@@ -157,8 +180,8 @@ std::shared_ptr<AclUser> Acl::FindByPassword(std::string_view name,
   if (user == nullptr) return nullptr;
   const auto rules = user->rules();
   if (!rules->on() || !rules->AcceptsPassword(password)) return nullptr;
-  const bool let_in_by_key = rules->nopass() && user == default_user_ && keys_required_;
-  return let_in_by_key ? nullptr : user;
+  const bool needs_another = rules->nopass() && user == default_user_ && auth_required_;
+  return needs_another ? nullptr : user;
 }
 
 std::shared_ptr<AclUser> Acl::Authenticate(std::string_view name, std::string_view password) const {
@@ -171,6 +194,9 @@ Result<void> Acl::SetUser(std::string_view name, Args rules) {
   const auto found = users_.find(name);
   AclRules changed = found == users_.end() ? AclRules() : *found->second->rules();
   CAIRN_RETURN_IF_ERROR(changed.Apply(rules, table_));
+  if (name == kDefaultUser && OpensTooMuch(changed)) {
+    return Error{ErrorCode::kConflict, "ERR " + NeedsASecret(*why_secrets_)};
+  }
   if (found != users_.end()) {
     found->second->Set(std::move(changed));
   } else {
@@ -219,7 +245,7 @@ Result<void> Acl::Load(store::Reader& reader, std::string_view password, const L
     for (const auto& [name, text] : texts) SetFromText(name, text, log);
     stored_ = std::move(texts);
   }
-  if (!password.empty()) SetDefaultPassword(password);
+  if (!password.empty()) CAIRN_RETURN_IF_ERROR(SetDefaultPassword(password));
   Changed();
   if (count > 0) log.Info("users loaded", {{"count", count}});
   return {};

@@ -114,8 +114,14 @@ class Acl {
   // `table` must be complete before users other than "default" are made.
   explicit Acl(const CommandTable& table);
 
-  // The user "default" takes this password, besides those stored; empty: none is needed.
-  void SetDefaultPassword(std::string_view password);
+  // The user "default" takes this password, besides those stored; empty: none is needed. Fails if
+  // one is (RequireSecrets).
+  Result<void> SetDefaultPassword(std::string_view password);
+  // From now on nobody is ever let in without a secret, because `why`: changes after which nobody
+  // would need one are refused, and those that other processes make let nobody in.
+  void RequireSecrets(std::string why);
+  // Why, or nullopt if they are not required so.
+  std::optional<std::string> why_secrets() const;
   // Other secrets that let somebody in, by AUTH secret or AUTH name secret: the user it stands for,
   // null if it is none. Set before there are connections.
   using KeyLookup =
@@ -159,6 +165,8 @@ class Acl {
   void SetFromText(const std::string& name, const std::string& text, const Log& log);
   void Stored(const std::string& name, const std::optional<std::string>& text);
   void Changed();
+  // Whether "default" with these rules would let everybody in, who must not be.
+  bool OpensTooMuch(const AclRules& default_rules) const;
 
   const CommandTable& table_;
   mutable std::mutex mutex_;
@@ -166,10 +174,14 @@ class Acl {
   std::map<std::string, std::shared_ptr<AclUser>, std::less<>> users_;
   const std::shared_ptr<AclUser> default_user_;
   KeyLookup key_lookup_;
+  std::optional<std::string> why_secrets_;  // under mutex_
   std::atomic<bool> keys_required_{false};
   std::atomic<bool> auth_required_{false};
   AclLog log_;
 };
+
+// What a change is refused with that would let everybody in, although `why`.
+std::string NeedsASecret(std::string_view why);
 
 // "NOPERM …" as Redis words it.
 std::string RefusalText(const AclRefusal& refusal, const Command& command);

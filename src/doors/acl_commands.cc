@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "doors/acl.h"
 #include "doors/arg_parser.h"
+#include "doors/command_audit.h"
 #include "doors/connection_commands.h"
 #include "doors/dispatcher.h"
 #include "doors/instance.h"
@@ -286,6 +287,17 @@ void NoAclFile(ConnectionContext& context) {
 
 // --- Rows ---------------------------------------------------------------------------------------
 
+// The user's name and its rules, but for passwords and their hashes.
+std::string AuditSetUser(Args args) {
+  std::vector<std::string> shown;
+  for (const std::string_view arg : args) {
+    const bool secret = !shown.empty() && arg.find_first_of("><#!") == 0;
+    shown.push_back(secret ? fmt::format("{}(redacted)", arg[0]) : std::string(arg));
+  }
+  const std::vector<std::string_view> views(shown.begin(), shown.end());
+  return AuditAllArguments(views);
+}
+
 constexpr uint32_t kUser = kNoScript | kLoading | kStale;
 constexpr uint32_t kOperator = kUser | kAdmin;
 
@@ -298,7 +310,11 @@ struct Row {
   std::string_view syntax;
   ConnectionHandler connection;
   PrepareHandler prepare = {};
+  AuditText audit_text = nullptr;
+  std::string_view unaudited = {};
 };
+
+constexpr std::string_view kStaysInAuditLog = "refusals stay in the audit log";
 
 void AddSettings(Instance& instance) {
   AclLog& log = instance.acl().log();
@@ -323,9 +339,36 @@ void AddAclCommands(Instance& instance) {
   AddSettings(instance);
   const Row kRows[] = {
       {"acl|whoami", 2, kUser, "6.0.0", "Tells who the connection is.", "", WhoAmI},
-      {"acl|users", 2, kOperator, "6.0.0", "Lists the names of the users.", "", ListUsers},
-      {"acl|list", 2, kOperator, "6.0.0", "Lists the users with their rules.", "", List},
-      {"acl|getuser", 3, kOperator, "6.0.0", "Shows the rules of a user.", "username", GetUser},
+      {"acl|users",
+       2,
+       kOperator,
+       "6.0.0",
+       "Lists the names of the users.",
+       "",
+       ListUsers,
+       {},
+       nullptr,
+       kOnlyReads},
+      {"acl|list",
+       2,
+       kOperator,
+       "6.0.0",
+       "Lists the users with their rules.",
+       "",
+       List,
+       {},
+       nullptr,
+       kOnlyReads},
+      {"acl|getuser",
+       3,
+       kOperator,
+       "6.0.0",
+       "Shows the rules of a user.",
+       "username",
+       GetUser,
+       {},
+       nullptr,
+       kOnlyReads},
       // A transaction's commands run in a body that may run again; users are changed once.
       {"acl|setuser",
        -3,
@@ -334,7 +377,8 @@ void AddAclCommands(Instance& instance) {
        "Makes a user or changes its rules.",
        "username [rule ...]",
        {},
-       SetUser},
+       SetUser,
+       AuditSetUser},
       {"acl|deluser",
        -3,
        kOperator | kNoMulti,
@@ -342,14 +386,31 @@ void AddAclCommands(Instance& instance) {
        "Removes users and closes their connections.",
        "username ...",
        {},
-       DelUser},
+       DelUser,
+       AuditAllArguments},
       {"acl|cat", -2, kUser, "6.0.0", "Lists the categories, or the commands of one.", "[category]",
        Cat},
       {"acl|genpass", -2, kUser, "6.0.0", "Makes up a password.", "[bits:integer]", GenPass},
-      {"acl|log", -2, kOperator, "6.0.0", "Shows what was refused lately.",
-       "[count:integer | RESET]", ShowLog},
-      {"acl|dryrun", -4, kOperator, "7.0.0", "Tells whether a user could call a command.",
-       "username command [arg ...]", DryRun},
+      {"acl|log",
+       -2,
+       kOperator,
+       "6.0.0",
+       "Shows what was refused lately.",
+       "[count:integer | RESET]",
+       ShowLog,
+       {},
+       nullptr,
+       kStaysInAuditLog},
+      {"acl|dryrun",
+       -4,
+       kOperator,
+       "7.0.0",
+       "Tells whether a user could call a command.",
+       "username command [arg ...]",
+       DryRun,
+       {},
+       nullptr,
+       kOnlyReads},
       {"acl|save", 2, kOperator, "6.0.0", "Refused: users are stored with each change.", "",
        NoAclFile},
       {"acl|load", 2, kOperator, "6.0.0", "Refused: there is no file of users.", "", NoAclFile},
@@ -365,6 +426,8 @@ void AddAclCommands(Instance& instance) {
                .arity = row.arity,
                .flags = row.flags,
                .secret = row.name == "acl|setuser",
+               .unaudited = row.unaudited,
+               .audit_text = row.audit_text,
                .group = "server",
                .since = row.since,
                .complexity = "O(N) for N users, commands or rules",

@@ -1,7 +1,10 @@
 #include "doors/batch.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
+
+#include "doors/serving.h"
 
 namespace cairn::doors {
 namespace {
@@ -10,6 +13,7 @@ namespace {
 // has to be run alone.
 struct PartBody {
   Work& work;
+  Serving& serving;
   size_t index;
   size_t& first_alone;  // of the connection's requests
 
@@ -17,11 +21,19 @@ struct PartBody {
     if (index > first_alone) {
       return Error{ErrorCode::kWouldBlock, "an earlier request is run again"};
     }
-    Result<void> ran = work.Run(transaction);
-    if (!work.held.wanted.empty()) first_alone = std::min(first_alone, index);
+    Result<void> ran = RunServing(work, serving, transaction);
+    const bool again = !ran.ok() && ran.error().code == ErrorCode::kWouldBlock;
+    if (again || !work.held.wanted.empty()) first_alone = std::min(first_alone, index);
     return ran;
   }
 };
+
+// The body's transaction has committed.
+void TellServed(Serving& serving, const Work& work, store::Commit commit) {
+  for (const Serving::Served& served : serving.Take(work.Replies())) {
+    served.tell(served.work, commit);
+  }
+}
 
 }  // namespace
 
@@ -41,24 +53,32 @@ bool Batch::HasRoomFor(const Deferred& deferred) const {
                      deferred.access() == deferred_[0]->access());
 }
 
-Result<store::Commit> Batch::RunAlone(store::Store& store, Work& work) {
+Result<store::Commit> Batch::RunAlone(store::Store& store, Waiters& waiters, Work& work) {
   work.held.may_take_long = true;
-  const auto body = [&](store::Transaction& transaction) { return work.Run(transaction); };
+  Serving serving(waiters);
+  const auto body = [&](store::Transaction& transaction) {
+    return RunServing(work, serving, transaction);
+  };
   for (;;) {
     Result<store::Commit> result = work.access == store::Access::kRead
                                        ? store.RunRead(work.scopes, body)
                                        : store.Run(work.scopes, body);
-    if (result.ok() || !work.Widen()) return result;
+    if (result.ok()) TellServed(serving, work, *result);
+    if (result.ok()) return result;
+    const bool busy = serving.busy();
+    if (busy) serving.AwaitBusy();
+    if (!work.Widen() && !busy) return result;
   }
 }
 
-void Batch::Run(store::Store& store) {
-  if (requests_ > 1) return RunTogether(store);
-  deferred_[0]->results = {RunAlone(store, *deferred_[0]->works[0])};
+void Batch::Run(store::Store& store, Waiters& waiters) {
+  if (requests_ > 1) return RunTogether(store, waiters);
+  deferred_[0]->results = {RunAlone(store, waiters, *deferred_[0]->works[0])};
 }
 
-void Batch::RunTogether(store::Store& store) {
+void Batch::RunTogether(store::Store& store, Waiters& waiters) {
   store::Scopes scopes;
+  std::deque<Serving> servings;
   std::vector<size_t> first_alone;
   std::vector<PartBody> bodies;
   std::vector<store::Part> parts;
@@ -69,12 +89,21 @@ void Batch::RunTogether(store::Store& store) {
     first_alone.push_back(deferred->works.size());
     for (size_t i = 0; i < deferred->works.size(); ++i) {
       scopes.AddAll(deferred->works[i]->scopes);
-      bodies.push_back({*deferred->works[i], i, first_alone.back()});
+      bodies.push_back(
+          {*deferred->works[i], servings.emplace_back(waiters), i, first_alone.back()});
       parts.push_back({bodies.back()});
     }
   }
   store.RunParts(scopes, deferred_[0]->access(), parts);
 
+  // Before any is run again, which may be because of one that is claimed here.
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].result.ok()) {
+      TellServed(servings[i], bodies[i].work, *parts[i].result);
+    } else {
+      servings[i].Begin();
+    }
+  }
   size_t part = 0;
   for (size_t connection = 0; connection < deferred_.size(); ++connection) {
     Deferred& deferred = *deferred_[connection];
@@ -84,7 +113,7 @@ void Batch::RunTogether(store::Store& store) {
       const bool alone = i >= first_alone[connection] && !result.ok() &&
                          result.error().code == ErrorCode::kWouldBlock;
       if (alone) work.Widen();
-      deferred.results.push_back(alone ? RunAlone(store, work) : result);
+      deferred.results.push_back(alone ? RunAlone(store, waiters, work) : result);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doors/waiters.h"
 #include "doors/work.h"
 #include "store/store.h"
 
@@ -24,8 +25,9 @@ struct Deferred {
 // Requests of one or more connections that run on the pool as one transaction, each with a result
 // of its own.
 //
-// One that turns out to need more scopes is run again by itself behind the others, and so is
-// what its connection sent after it: a connection sees its requests happen in order.
+// One that turns out to need more scopes, or more time, is run again by itself behind the others,
+// and so is what its connection sent after it: a connection sees its requests happen in order.
+// Blocked clients are served by the transaction that has something for them.
 //
 // Made on a loop, run on any thread, then read on the loop again.
 class Batch {
@@ -37,7 +39,7 @@ class Batch {
   bool empty() const { return deferred_.empty(); }
   bool HasRoomFor(const Deferred& deferred) const;
 
-  void Run(store::Store& store);
+  void Run(store::Store& store, Waiters& waiters);
   // Instead of Run: all fail.
   void FailAll(const Error& error);
 
@@ -46,8 +48,8 @@ class Batch {
   bool gathered = false;  // one of those of which there are only a few at a time
 
  private:
-  void RunTogether(store::Store& store);
-  static Result<store::Commit> RunAlone(store::Store& store, Work& work);
+  void RunTogether(store::Store& store, Waiters& waiters);
+  static Result<store::Commit> RunAlone(store::Store& store, Waiters& waiters, Work& work);
 
   std::vector<std::unique_ptr<Deferred>> deferred_;
   size_t requests_ = 0;

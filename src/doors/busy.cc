@@ -1,5 +1,7 @@
 #include "doors/busy.h"
 
+#include <algorithm>
+
 namespace cairn::doors {
 namespace {
 
@@ -41,6 +43,15 @@ std::string_view Busy::RefusalOfLate() const {
     if (run->late_) return TextFor(run->kind_);
   }
   return kScriptRuns;  // it has ended this moment
+}
+
+bool Busy::AnythingLate(uint64_t now_ns) const {
+  const int64_t threshold_ms = this->threshold_ms();
+  if (threshold_ms <= 0) return false;
+  const auto threshold_ns = static_cast<uint64_t>(threshold_ms) * 1'000'000;
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(
+      runs_, [&](const Run* run) { return now_ns - run->begin_ns_ > threshold_ns; });
 }
 
 std::optional<std::string_view> Busy::Kill(Kind kind) {

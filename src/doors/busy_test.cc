@@ -30,6 +30,25 @@ TEST(BusyTest, NoThresholdNeverRefuses) {
   EXPECT_EQ(busy.Refusal(), std::nullopt);
 }
 
+TEST(BusyTest, TheLimitEndsWhatHasWrittenToo) {
+  Busy busy;
+  busy.set_limit_ms(10'000);
+  Busy::Run run(busy, Busy::Kind::kScript, "sha", {}, 5 * kMs);
+  run.SetWritten();
+  EXPECT_FALSE(run.past_limit(10'005 * kMs));
+  EXPECT_TRUE(run.past_limit(10'006 * kMs));
+}
+
+TEST(BusyTest, WhatDoesNotLookAtTheTimeIsLateAllTheSame) {
+  Busy busy;
+  EXPECT_FALSE(busy.AnythingLate(100'000 * kMs));
+  const Busy::Run run(busy, Busy::Kind::kScript, "sha", {}, 0);
+  EXPECT_FALSE(busy.AnythingLate(5000 * kMs));
+  EXPECT_TRUE(busy.AnythingLate(5001 * kMs));
+  busy.set_threshold_ms(0);
+  EXPECT_FALSE(busy.AnythingLate(5001 * kMs));
+}
+
 TEST(BusyTest, KillEndsWhatHasNotWritten) {
   Busy busy;
   EXPECT_TRUE(busy.Kill(Busy::Kind::kScript)->starts_with("NOTBUSY"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "doors/arg_parser.h"
+#include "doors/command_audit.h"
 #include "doors/connection_commands.h"
 #include "doors/dispatcher.h"
 #include "doors/instance.h"
@@ -78,27 +80,38 @@ void ClientInfo(ConnectionContext& context) {
   context.reply.Verbatim("txt", context.session.Describe(now) + "\n");
 }
 
+// Lines in the order of the ids, and for one that is named twice as often, as Redis has it.
+std::string DescribeEach(const std::vector<int64_t>& ids, Clients& clients, Timestamp now) {
+  std::map<int64_t, std::string> lines;
+  for (const int64_t id : ids) lines[id];
+  clients.ForEach([&](const Session& session) {
+    const auto named = lines.find(static_cast<int64_t>(session.id()));
+    if (named != lines.end()) named->second = session.Describe(now) + "\n";
+  });
+  std::string all;
+  for (const int64_t id : ids) all += lines[id];
+  return all;
+}
+
 void ClientList(ConnectionContext& context) {
   ArgParser parser(context.args, 2);
   std::optional<ClientType> type;
-  std::vector<int64_t> ids;
-  bool by_id = false;
+  std::optional<std::vector<int64_t>> ids;
   if (parser.Keyword("TYPE")) {
     const std::string_view name = parser.Next();
     type = TypeNamed(name);
     if (parser.ok() && !type) parser.Fail(UnknownType(name));
   } else if (parser.remaining() > 1 && parser.Keyword("ID")) {
-    by_id = true;
-    while (parser.HasNext()) ids.push_back(parser.Integer("ERR Invalid client ID"));
+    ids.emplace();
+    while (parser.HasNext()) ids->push_back(parser.Integer("ERR Invalid client ID"));
   }
   if (!parser.Finish()) return context.Fail(parser.error());
   Instance& instance = context.dispatcher.instance();
   const Timestamp now = instance.clock().Now();
+  if (ids) return context.reply.Verbatim("txt", DescribeEach(*ids, instance.clients(), now));
   std::string lines;
   instance.clients().ForEach([&](const Session& session) {
-    const bool named = std::ranges::find(ids, static_cast<int64_t>(session.id())) != ids.end();
-    if (type && *type != TypeOf(session)) return;
-    if (!by_id || named) lines += session.Describe(now) + "\n";
+    if (!type || *type == TypeOf(session)) lines += session.Describe(now) + "\n";
   });
   context.reply.Verbatim("txt", lines);
 }
@@ -262,35 +275,6 @@ void ClientUnblock(ConnectionContext& context) {
   context.reply.Integer(found ? 1 : 0);
 }
 
-// --- Client-side caching, which is not offered: it is always off --------------------------------
-
-void ClientTracking(ConnectionContext& context) {
-  ArgParser parser(context.args, 2);
-  const std::optional<bool> on = parser.OneOf<bool>({{"ON", true}, {"OFF", false}});
-  if (!on) return context.Fail(kSyntaxError);
-  if (*on) return context.Fail("ERR client tracking is not supported");
-  context.reply.Ok();
-}
-
-void ClientCaching(ConnectionContext& context) {
-  context.Fail(
-      "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
-      "OPTOUT mode enabled");
-}
-
-void ClientGetRedir(ConnectionContext& context) { context.reply.Integer(-1); }
-
-void ClientTrackingInfo(ConnectionContext& context) {
-  context.reply.MapHeader(3);
-  context.reply.Bulk("flags");
-  context.reply.SetHeader(1);
-  context.reply.Bulk("off");
-  context.reply.Bulk("redirect");
-  context.reply.Integer(-1);
-  context.reply.Bulk("prefixes");
-  context.reply.ArrayHeader(0);
-}
-
 constexpr uint32_t kUser = kNoScript | kLoading | kStale;
 constexpr uint32_t kOperator = kUser | kAdmin;
 
@@ -305,6 +289,7 @@ void AddClientCommands(Instance& instance) {
     std::string_view summary;
     std::string_view syntax;
     ConnectionHandler handler;
+    std::string_view unaudited = {};
   };
   const Row kRows[] = {
       {"client|id", 2, kUser, "5.0.0", "Tells the connection's number.", "", ClientId},
@@ -315,7 +300,8 @@ void AddClientCommands(Instance& instance) {
        "(LIB-NAME libname | LIB-VER libver)", ClientSetInfo},
       {"client|info", 2, kUser, "6.2.0", "Describes this connection.", "", ClientInfo},
       {"client|list", -2, kOperator, "2.4.0", "Describes open connections, one per line.",
-       "[TYPE (NORMAL | MASTER | REPLICA | PUBSUB) | ID client-id:integer ...]", ClientList},
+       "[TYPE (NORMAL | MASTER | REPLICA | PUBSUB) | ID client-id:integer ...]", ClientList,
+       kOnlyReads},
       {"client|kill", -3, kOperator, "2.4.0", "Closes connections.",
        "(address | (ID client-id:integer | TYPE (NORMAL | MASTER | REPLICA | PUBSUB) | USER "
        "username | ADDR address | LADDR address | SKIPME yes-no) ...)",
@@ -323,21 +309,13 @@ void AddClientCommands(Instance& instance) {
       {"client|reply", 3, kUser, "3.2.0", "Turns replies on or off, or skips the next.",
        "(ON | OFF | SKIP)", ClientReply},
       {"client|no-evict", 3, kOperator, "7.0.0", "Marks the connection as not to be evicted.",
-       "(ON | OFF)", Switch(&Session::no_evict)},
+       "(ON | OFF)", Switch(&Session::no_evict), kChangesNothing},
       {"client|no-touch", 3, kUser, "7.2.0", "Marks the connection as not touching keys.",
        "(ON | OFF)", Switch(&Session::no_touch)},
       {"client|pause", -3, kOperator, "2.9.50", "Lets requests wait for a time.",
        "timeout:integer [WRITE | ALL]", ClientPauseCommand},
       {"client|unblock", -3, kOperator, "5.0.0", "Ends the wait of a blocked client.",
        "client-id:integer [TIMEOUT | ERROR]", ClientUnblock},
-      {"client|tracking", -3, kUser, "6.0.0", "Turns client-side caching off, which it always is.",
-       "(ON | OFF) [arg ...]", ClientTracking},
-      {"client|caching", 3, kUser, "6.0.0", "Refused: there is no client-side caching.",
-       "(YES | NO)", ClientCaching},
-      {"client|getredir", 2, kUser, "6.0.0", "Tells that there is no client-side caching.", "",
-       ClientGetRedir},
-      {"client|trackinginfo", 2, kUser, "6.2.0", "Tells that there is no client-side caching.", "",
-       ClientTrackingInfo},
       {"client|unpause", 2, kOperator, "6.2.0", "Ends a CLIENT PAUSE.", "", ClientUnpause},
   };
   CommandTable& table = instance.commands();
@@ -352,6 +330,8 @@ void AddClientCommands(Instance& instance) {
                .arity = row.arity,
                .flags = row.flags,
                .categories = kCategoryConnection,
+               .unaudited = row.unaudited,
+               .audit_text = AuditAllArguments,
                .group = "connection",
                .since = row.since,
                .complexity = "O(N) for N open connections at most",
@@ -361,6 +341,7 @@ void AddClientCommands(Instance& instance) {
                               : std::vector<std::string_view>{},
                .connection = row.handler});
   }
+  AddTrackingCommands(instance);
   table.Add(HelpRow("client|help", kCategoryConnection, "connection", "5.0.0"));
 }
 

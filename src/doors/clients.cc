@@ -26,6 +26,12 @@ size_t Clients::count() const {
   return sessions_.size();
 }
 
+bool Clients::IsOpen(uint64_t connection_id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(connection_id);
+  return found != sessions_.end() && !found->second->closing;
+}
+
 void ClientPause::Begin(Timestamp until, Mode mode, Timestamp now) {
   const Timestamp running = this->until();
   if (running > now) {

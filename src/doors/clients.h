@@ -22,6 +22,8 @@ class Clients {
   // sessions on other loops it may use what Session offers to any thread.
   void ForEach(const std::function<void(Session&)>& visit);
   size_t count() const;
+  // Whether that session is open, and not about to be closed.
+  bool IsOpen(uint64_t connection_id) const;
 
  private:
   mutable std::mutex mutex_;

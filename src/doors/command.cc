@@ -70,6 +70,10 @@ Result<void> CommandContext::Require(const store::Scopes& scopes) const {
 
 std::vector<size_t> FindKeys(const Command& command, Args args) {
   std::vector<size_t> keys;
+  // Specs that say of themselves that they do not tell all leave it to the command.
+  const bool incomplete = std::ranges::any_of(
+      command.keys, [](const KeySpec& spec) { return spec.access.ends_with("incomplete"); });
+  if (incomplete && command.find_keys) return command.find_keys(args);
   for (const KeySpec& spec : command.keys) {
     if (spec.access == kNotAKey) continue;
     ForEachAt(spec, args, [&](size_t index) { keys.push_back(index); });
@@ -95,6 +99,17 @@ std::string_view VariableAccess(const Command& command, Args args) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> KeysIn(const Command& command, Args args) {
+  std::vector<std::string_view> keys;
+  for (const size_t index : FindKeys(command, args)) keys.push_back(args[index]);
+  return keys;
+}
+
+bool NamesReadKeys(const Command& command) {
+  return command.Has(kReadOnly) && !command.Has(kPubSub) && command.run &&
+         (command.categories & kCategoryScripting) == 0;
+}
 
 std::string_view AccessOfKey(const Command& command, Args args, size_t index) {
   std::string_view access;
@@ -161,6 +176,12 @@ OwnedArgs::OwnedArgs(Args args) {
     views_.emplace_back(at, arg.size());
     at += arg.size();
   }
+}
+
+Result<void> RunHandlerOf(CommandContext& context, const net::ReplyMeter& meter) {
+  Result<void> result = context.command.run(context);
+  if (meter.overrun()) return meter.error();
+  return result;
 }
 
 bool ChangesOrTells(const Command& command) {

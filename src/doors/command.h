@@ -139,6 +139,11 @@ struct Caller {
   // Who it is, whose rights bound what it does; commands that call or read more than their
   // arguments name go by it. Null: the user "default", without bounds.
   std::shared_ptr<const AclUser> user = {};
+  // Goes with what it writes (Transaction::set_origin).
+  uint32_t origin = 0;
+  // What it reads is remembered for it (doors/tracking.h), also by commands that this one calls:
+  // Tracking::changes when the request began. nullopt: nothing is.
+  std::optional<uint64_t> reads_since = {};
 };
 
 // What a handler is waiting for.
@@ -233,6 +238,10 @@ struct CommandContext {
   }
 };
 
+// Runs the handler of the context's command. A reply that `meter`, the one of the context's writer,
+// has found too large fails it.
+Result<void> RunHandlerOf(CommandContext& context, const net::ReplyMeter& meter);
+
 // What a handler outside a transaction is given, on the connection's loop: it may use the session
 // and the connection, and must not wait.
 struct ConnectionContext {
@@ -265,6 +274,9 @@ using ScopeFunction = std::function<void(Args args, uint8_t db, store::Scopes& s
 // the arguments make no sense.
 using KeyFunction = std::function<std::vector<size_t>(Args args)>;
 
+// What of a call's arguments the audit log shows, which is never a secret.
+using AuditText = std::string (*)(Args args);
+
 // Whether a call that the command's flags allow to write says of itself that it does not: a script
 // can. Reads nothing but what it needs to know that.
 using WriteFunction = std::function<Result<bool>(store::Transaction& transaction, Args args)>;
@@ -285,6 +297,12 @@ struct Command {
   bool runs_in_multi = false;     // runs at once between MULTI and EXEC, where others are queued
   bool while_subscribed = false;  // allowed to a RESP2 connection that listens to channels
   bool secret = false;            // its arguments hold a password: never logged
+  bool stores = false;            // writes to the store, although clients do not see it as kWrite
+  // Whether calls go into the audit log, see command_audit.h: those of operators do unless the row
+  // says why not.
+  bool audited = false;
+  std::string_view unaudited = {};
+  AuditText audit_text = nullptr;  // null: the first argument, none of a `secret` row
 
   std::string_view group;
   std::string_view since;
@@ -301,7 +319,8 @@ struct Command {
   PrepareHandler prepare = {};
 
   // Kept by the table.
-  uint32_t index = 0;  // of the row among all rows
+  uint32_t index = 0;       // of the row among all rows
+  bool is_audited = false;  // IsAudited of the row
   const Command* container = nullptr;
   std::vector<const Command*> subcommands = {};
 
@@ -310,7 +329,7 @@ struct Command {
     return arity >= 0 ? count == static_cast<size_t>(arity) : count >= static_cast<size_t>(-arity);
   }
   store::Access access() const {
-    return Has(kWrite) ? store::Access::kWrite : store::Access::kRead;
+    return Has(kWrite) || stores ? store::Access::kWrite : store::Access::kRead;
   }
 };
 
@@ -324,6 +343,11 @@ inline void CommandContext::CountLookup(bool found) {
 
 // The indexes of the keys in `args`, which has the arity of `command`.
 std::vector<size_t> FindKeys(const Command& command, Args args);
+
+// The keys themselves, as views into `args`.
+std::vector<std::string_view> KeysIn(const Command& command, Args args);
+// Whether its keys are what it reads: not those of a script, which reads by calling commands.
+bool NamesReadKeys(const Command& command);
 
 // What the command does to its key at `index`, as KeySpec::access has it; empty if no spec tells.
 std::string_view AccessOfKey(const Command& command, Args args, size_t index);
@@ -352,7 +376,8 @@ class OwnedArgs {
   OwnedArgs& operator=(const OwnedArgs&) = delete;
 
   Args view() const { return views_; }
-  size_t bytes() const { return size_; }
+  // What it takes, arguments and all.
+  size_t bytes() const { return size_ + views_.size() * sizeof(std::string_view); }
 
  private:
   std::unique_ptr<char[]> buffer_;  // not a string: its bytes must not move with the object

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "doors/command_audit.h"
 #include "doors/command_syntax.h"
 #include "doors/limits.h"
 
@@ -75,6 +76,7 @@ void CheckRow(const Command& command) {
   CAIRN_CHECK(!(command.Has(kWrite) && command.Has(kReadOnly)), "{}: flags", command.name);
   CAIRN_CHECK(!command.Has(kWrite) || command.run, "{}: writes outside a transaction",
               command.name);
+  CAIRN_CHECK(command.unaudited.empty() || !command.audited, "{}: audited or not", command.name);
   CAIRN_CHECK(ParseSyntax(command.syntax).ok(), "{}: syntax: {}", command.name,
               ParseSyntax(command.syntax).error().message);
 }
@@ -91,6 +93,7 @@ void CommandTable::Add(Command command) {
   CheckRow(command);
   CAIRN_CHECK(FindLowered(command.name) == nullptr, "command {} is there twice", command.name);
   command.index = static_cast<uint32_t>(rows_.size());
+  command.is_audited = IsAudited(command);
   Command& row = rows_.emplace_back(std::move(command));
   if (const size_t bar = row.name.find('|'); bar != std::string_view::npos) {
     const Command* container = FindLowered(row.name.substr(0, bar));
@@ -102,6 +105,13 @@ void CommandTable::Add(Command command) {
   }
   if (rows_.size() * 2 > slots_.size()) Grow();
   Insert(row);
+}
+
+void CommandTable::SetAudit(AuditLog& log) {
+  if (std::exchange(audit_set_, true)) return;
+  for (Command& row : rows_) {
+    if (row.is_audited && AuditsInTransaction(row)) row.run = WithAudit(std::move(row.run), log);
+  }
 }
 
 void CommandTable::Insert(const Command& command) {

@@ -10,6 +10,8 @@
 
 namespace cairn::doors {
 
+class AuditLog;
+
 // All commands of the server. Filled at start by one thread, layer by layer; from then on it does
 // not change and may be used from any thread. Rows keep their address.
 class CommandTable {
@@ -22,6 +24,10 @@ class CommandTable {
   // process. A container comes before its subcommands.
   void Add(Command command);
   void Add(std::span<const Command> commands);
+
+  // From now on what audited rows write has its entry in the log, which outlives the table's use.
+  // The table is complete. To say it twice is not an error.
+  void SetAudit(AuditLog& log);
 
   // The command that a request calls, in any case of letters; for a container the subcommand that
   // args[1] names. Takes no memory.
@@ -49,6 +55,7 @@ class CommandTable {
   void Grow();
 
   std::deque<Command> rows_;
+  bool audit_set_ = false;
   std::vector<const Command*> top_level_;
   std::vector<Slot> slots_;  // open addressing by the hash of the name; a power of two, half empty
 };

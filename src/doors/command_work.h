@@ -8,6 +8,8 @@
 #include "doors/command.h"
 #include "doors/instance.h"
 #include "doors/work.h"
+#include "net/buffer_budget.h"
+#include "net/resp/reply_meter.h"
 
 namespace cairn::doors {
 
@@ -21,6 +23,7 @@ class CommandWork final : public Work {
   // Not if it has found nothing and wants to wait.
   bool Replies() const override { return !blocking_; }
   void Finish(Dispatcher& dispatcher, Session& session) override;
+  void GiveUp(Session& session) override;
 
  private:
   const Command& command_;
@@ -28,6 +31,8 @@ class CommandWork final : public Work {
   const Caller caller_;
   Instance& instance_;
   std::string reply_;
+  net::ReplyMeter meter_;
+  const net::BufferCharge args_charge_;
   bool failed_ = false;
   KeyLookups lookups_;
   std::optional<Blocking> blocking_;

@@ -33,8 +33,14 @@ bool Authenticate(ConnectionContext& context, std::string_view name, std::string
                               .object = std::string(context.args[0]),
                               .user = std::string(name)},
                              context.session.Describe(now), now);
+    instance.CountFailedLogin("RESP", "AUTH", context.connection.peer());
+    instance.failed_logins().Note(instance.clock().MonotonicNs(), context.connection.peer(),
+                                  instance.log());
+    context.dispatcher.DelayReplies(context.session,
+                                    FailedLogins::DelayAfter(++context.session.failed_logins));
     return false;
   }
+  context.session.failed_logins = 0;
   context.session.set_user(std::move(user));
   SetAuthenticated(context, true);
   return true;
@@ -75,10 +81,10 @@ struct HelloOptions {
   std::optional<std::string_view> name;
 };
 
-// nullopt when it has replied with an error.
-std::optional<HelloOptions> ParseHello(ConnectionContext& context) {
+// An Error's message is the reply.
+Result<HelloOptions> ParseHello(Args args) {
   HelloOptions options;
-  ArgParser parser(context.args);
+  ArgParser parser(args);
   if (parser.HasNext()) {
     options.protocol = parser.Integer("ERR Protocol version is not an integer or out of range");
     if (parser.ok() && (*options.protocol < 2 || *options.protocol > 3)) {
@@ -96,16 +102,13 @@ std::optional<HelloOptions> ParseHello(ConnectionContext& context) {
       parser.Fail(fmt::format("ERR Syntax error in HELLO option '{}'", Quotable(parser.Next())));
     }
   }
-  if (!parser.ok()) {
-    context.Fail(parser.error());
-    return std::nullopt;
-  }
+  if (!parser.ok()) return Error{ErrorCode::kInvalid, parser.error()};
   return options;
 }
 
 void Hello(ConnectionContext& context) {
-  const std::optional<HelloOptions> options = ParseHello(context);
-  if (!options) return;
+  const Result<HelloOptions> options = ParseHello(context.args);
+  if (!options.ok()) return context.Fail(options.error().message);
   Session& session = context.session;
   const Instance& instance = context.dispatcher.instance();
   if (options->auth && !Authenticate(context, options->auth->first, options->auth->second)) {
@@ -167,6 +170,16 @@ constexpr uint32_t kBeforeAuth = kAnyTime | kNoScript | kNoAuth | kAllowBusy;
 
 }  // namespace
 
+std::optional<int> ProtocolAfterHello(Args args, const Acl& acl) {
+  const Result<HelloOptions> options = ParseHello(args);
+  if (!options.ok() || !options->protocol) return std::nullopt;
+  if (options->auth && acl.Authenticate(options->auth->first, options->auth->second) == nullptr) {
+    return std::nullopt;
+  }
+  if (options->name && !IsValidClientName(*options->name)) return std::nullopt;
+  return static_cast<int>(*options->protocol);
+}
+
 bool IsValidClientName(std::string_view name) {
   for (const char c : name) {
     if (c < '!' || c > '~') return false;
@@ -211,8 +224,7 @@ void AddConnectionCommands(Instance& instance) {
        .connection = Auth},
       {.name = "hello",
        .arity = -1,
-       // A protocol that changes in the middle of EXEC's reply would help nobody.
-       .flags = kBeforeAuth | kNoMulti,
+       .flags = kBeforeAuth,
        .categories = kCategoryConnection,
        .secret = true,
        .group = "connection",
@@ -259,6 +271,7 @@ void AddConnectionCommands(Instance& instance) {
   AddIntrospectionCommands(instance);
   AddTransactionCommands(instance);
   AddPubSubCommands(instance);
+  AddBufferSettings(instance);
   AddAclCommands(instance);
   AddMonitorCommand(instance);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <string>
 
@@ -45,6 +46,24 @@ TEST(ConnectionCommandsTest, HelloChangesTheProtocol) {
   EXPECT_EQ(client.Run({"HELLO", "x"}),
             "(error) ERR Protocol version is not an integer or out of range");
   EXPECT_EQ(client.Run({"HELLO", "3", "foo"}), "(error) ERR Syntax error in HELLO option 'foo'");
+}
+
+TEST(ConnectionCommandsTest, TheAnswerToAWrongPasswordIsHeldBackAndHoldsUpNobodyElse) {
+  TestServer server({.password = "secret"});
+  TestClient guesser = server.Connect();
+  TestClient other = server.Connect();
+  other.Run({"AUTH", "secret"});
+  const auto began = std::chrono::steady_clock::now();
+  // What is sent behind a guess waits with it, and in order.
+  guesser.Send({"AUTH", "wrong"});
+  guesser.Send({"AUTH", "secret"});
+  guesser.Send({"PING"});
+  EXPECT_EQ(other.Run({"PING"}), "PONG");
+  EXPECT_THAT(guesser.Receive(), StartsWith("(error) WRONGPASS"));
+  EXPECT_GE(std::chrono::steady_clock::now() - began, FailedLogins::DelayAfter(1));
+  EXPECT_EQ(guesser.Receive(), "OK");
+  EXPECT_EQ(guesser.Receive(), "PONG");
+  EXPECT_EQ(server.instance().failed_logins().count(), 1U);
 }
 
 TEST(ConnectionCommandsTest, NothingWorksBeforeAuthentication) {
@@ -93,7 +112,7 @@ TEST(ConnectionCommandsTest, ResetForgetsEverything) {
   EXPECT_EQ(client.Run({"EXEC"}), "(error) ERR EXEC without MULTI");
   EXPECT_EQ(client.Run({"CLIENT", "GETNAME"}), "(nil)");
   EXPECT_THAT(client.Run({"CLIENT", "INFO"}), HasSubstr(" db=0 "));
-  EXPECT_THAT(client.Run({"CLIENT", "INFO"}), HasSubstr(" resp=2 "));
+  EXPECT_THAT(client.RunValue({"CLIENT", "INFO"}).text, HasSubstr(" resp=2 "));
 }
 
 // --- CLIENT -------------------------------------------------------------------------------------
@@ -129,6 +148,12 @@ TEST(ClientCommandsTest, ListsByIdAndType) {
   EXPECT_EQ(two.Run({"CLIENT", "LIST", "TYPE", "pubsub"}), "\"\"");
   EXPECT_EQ(two.Run({"CLIENT", "LIST", "TYPE", "x"}), "(error) ERR Unknown client type 'x'");
   EXPECT_EQ(two.Run({"CLIENT", "LIST", "ID", "x"}), "(error) ERR Invalid client ID");
+  // As often as they are named, and in that order.
+  const std::string own = std::to_string(two.RunValue({"CLIENT", "ID"}).integer);
+  const std::string lines = two.RunValue({"CLIENT", "LIST", "ID", own, id, own}).text;
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 3);
+  EXPECT_THAT(lines, StartsWith("id=" + own + " "));
+  EXPECT_GT(lines.rfind("id=" + own + " "), lines.find("\nid=" + id + " "));
 }
 
 TEST(ClientCommandsTest, KillByAddressIdAndMyself) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 #include "doors/arg_parser.h"
+#include "doors/command_audit.h"
 #include "doors/command_work.h"
 #include "doors/error_table.h"
 #include "doors/limits.h"
@@ -15,15 +15,17 @@
 namespace cairn::doors {
 namespace {
 
-// A ticket that is never released: what waits for it leaves as an error.
-constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
-
 // Longer keys are not worth looking at before their request is executed.
 constexpr size_t kMaxExpectedKeyBytes = 128;
 
 // More batches than this would have more transactions, not more work done: they take processors
 // from each other, and conflict. Fewer would leave the network idle.
 constexpr size_t kMostBatchesOnPool = 4;
+
+// The body fails and is run again by the pool, where a large reply makes nobody else wait.
+Error TooLargeForLoop() {
+  return {ErrorCode::kWouldBlock, "the reply is too large for an event loop"};
+}
 
 std::string UnknownCommand(Args args) {
   std::string quoted;
@@ -69,6 +71,13 @@ Dispatcher::Dispatcher(Instance& instance, net::Loop& loop)
           [this](const std::shared_ptr<const PubSub::Message>& message, store::Commit commit) {
             Post([message, commit](Dispatcher& self) { self.Deliver(*message, commit); });
           })),
+      tracking_post_([this](Tracking::Invalidations messages, store::Commit commit) {
+        const std::lock_guard lock(invalidations_mutex_);
+        invalidations_.push_back({std::move(messages), commit});
+        if (!invalidations_came_.exchange(true)) {
+          Post([](Dispatcher& self) { self.TakeInvalidations(); });
+        }
+      }),
       on_pool_(std::make_shared<std::atomic<uint64_t>>(0)) {
   instance_.Join(*this);
   durable_ = store_.OnDurable([this](const Result<store::Commit>& news) { OnDurable(news); });
@@ -99,6 +108,7 @@ std::unique_ptr<net::RespSession> Dispatcher::Open(net::RespConnection& connecti
 // --- One request --------------------------------------------------------------------------------
 
 void Dispatcher::Execute(net::RespConnection& connection, Args args) {
+  TakeInvalidations();
   ExecuteKnowing(connection, args, std::nullopt);
 }
 
@@ -120,6 +130,15 @@ void Dispatcher::ExecuteKnowing(net::RespConnection& connection, Args args,
   }
   if (session.multi.open && !command->runs_in_multi) {
     Queue(session, *command, args);
+  } else if (session.tracking != nullptr) [[unlikely]] {
+    RememberReads(session, *command, args);
+    Run(session, *command, args);
+    // CLIENT CACHING is about one request, or one transaction.
+    const bool about_clients =
+        command->container != nullptr && command->container->name == "client";
+    if (session.tracking != nullptr && !session.multi.open && !about_clients) {
+      session.tracking->caching = false;
+    }
   } else {
     Run(session, *command, args);
   }
@@ -209,15 +228,15 @@ void Dispatcher::EnforceAcl(uint64_t caller) {
 void Dispatcher::Queue(Session& session, const Command& command, Args args) {
   MultiState& multi = session.multi;
   OwnedArgs copy(args);
-  if (multi.queue.size() >= kMaxQueuedCommands ||
-      multi.queued_bytes + copy.bytes() > kMaxQueuedBytes) {
+  const size_t bytes = copy.bytes() + sizeof(QueuedCommand);
+  if (multi.queue.size() >= kMaxQueuedCommands || multi.queued_bytes + bytes > kMaxQueuedBytes) {
     return Reject(session, &command, "ERR too much queued in one transaction");
   }
   std::string& out = session.connection().out();
   const size_t start = out.size();
   // A transaction that cannot be executed any more need not keep its commands.
   if (!multi.broken) {
-    multi.queued_bytes += copy.bytes();
+    multi.queued_bytes += bytes;
     multi.queue.push_back({&command, std::move(copy)});
     session.queued_commands = multi.queue.size();
   }
@@ -248,9 +267,16 @@ void Dispatcher::Run(Session& session, const Command& command, Args args) {
   ConnectionContext context{
       *this, session.connection(), session, command, args, net::RespWriter(out, session.protocol)};
   if (std::unique_ptr<Work> work = command.prepare(context)) {
+    if (command.is_audited) {
+      AuditEntry entry = EntryOf(command, args, &session.user(), session.db);
+      work = WithAudit(std::move(work), std::move(entry), instance_.audit());
+    }
     return RunWork(session, std::move(work));
   }
   counters_.Ran(command.index, 0, context.failed);
+  if (command.is_audited) {
+    instance_.Audit(session.user(), session.db, command, args, context.failed);
+  }
   Replied(session, start, {});
 }
 
@@ -290,16 +316,29 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   bool failed = false;
   KeyLookups lookups;
   HeldScopes held{.exclusive = scopes_.exclusive()};
+  std::optional<Serving> serving;
+  net::ReplyMeter meter(instance_.loop_reply_bounds(), start);
   const auto body = [&](store::Transaction& transaction) -> Result<void> {
     out.resize(start);
+    meter.Restart();
     held.wanted.Clear();
+    if (serving) serving->Begin();
+    const size_t woken = group_->woken().size();
+    if (caller.origin != 0) [[unlikely]]
+      transaction.set_origin(caller.origin);
     CommandContext context{
-        transaction,        command, args, caller, net::RespWriter(out, caller.protocol),
+        transaction,        command, args, caller, net::RespWriter(out, caller.protocol, &meter),
         instance_.pubsub(), held};
-    Result<void> result = command.run(context);
+    Result<void> result = RunHandlerOf(context, meter);
+    if (meter.overrun()) result = TooLargeForLoop();
     failed = context.failed;
     lookups = context.lookups;
-    return result;
+    if (!result.ok() || group_->woken().size() == woken || !instance_.waiters().anyone()) {
+      return result;
+    }
+    if (!serving) serving.emplace(instance_.waiters());
+    const auto topics = [this] { return group_->woken(); };
+    return serving->Serve(transaction, scopes_, held, topics, woken);
   };
   const uint64_t begin_ns = clock_.MonotonicNs();
   const size_t woken = group_->woken().size();
@@ -312,9 +351,11 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
     Count(session, command, args, clock_.MonotonicNs() - begin_ns, failed);
     counters_.LookedUp(lookups.hits, lookups.misses);
     Replied(session, start, *needs);
+    if (serving) KeepServed(*serving, nullptr, *needs);
     return ServeWaiters(woken);
   }
   out.resize(start);
+  if (meter.overrun()) out.shrink_to_fit();
   if (needs.error().code == ErrorCode::kWouldBlock) {
     auto work = std::make_unique<CommandWork>(command, args, caller, instance_);
     work->held.wanted = std::move(held.wanted.AddAll(held.granted));
@@ -327,6 +368,9 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
 void Dispatcher::Count(const Session& session, const Command& command, Args args, uint64_t ns,
                        bool failed) {
   counters_.Ran(command.index, ns, failed);
+  if (command.is_audited) [[unlikely]] {
+    instance_.Audit(session.user(), session.db, command, args, failed);
+  }
   if (session.attachment != nullptr) [[unlikely]]
     session.attachment->Ran(command, args);
   const uint64_t us = ns / 1000;
@@ -368,7 +412,7 @@ void Dispatcher::FailWith(Session& session, size_t start, const Error& error) {
 
 std::string Dispatcher::StoreErrorText(const Error& error) const {
   // Clients can tell a disk that failed from a server that is merely busy.
-  if (store_.write_failure()) return fmt::format("IOERR {}", error.message);
+  if (store_.write_failure() && !store_.shared()) return fmt::format("IOERR {}", error.message);
   return RespErrorText(error);
 }
 
@@ -379,11 +423,11 @@ void Dispatcher::TurnEnd(std::span<net::RespConnection* const> served) {
     Session& session = SessionOf(*connection);
     session.last_active_us = now_us;
     Seal(session, group);
+    if (!session.late_messages.empty()) [[unlikely]]
+      WriteHeld(session);
   }
+  TakeInvalidations();
   left_places_.clear();
-  if (!group.ok() && instance_.server() != nullptr) {
-    instance_.server()->Fail(loop_, fmt::format("-{}", StoreErrorText(group.error())));
-  }
   SubmitDeferred();
 }
 
@@ -397,13 +441,36 @@ Result<store::Commit> Dispatcher::FinishGroup() {
 }
 
 void Dispatcher::Seal(Session& session, const Result<store::Commit>& group) {
+  session.connection().set_held_bytes(session.HeldBytes());
   if (session.unsealed.count == 0) return;
+  if (session.unsealed.needs.on_group && !group.ok()) {
+    const UnsealedReplies unsealed = std::exchange(session.unsealed, {});
+    const std::string line = fmt::format("-IOERR {}", group.error().message);
+    return session.connection().Refuse(unsealed.count, line);
+  }
+  store::Commit& commit = session.unsealed.needs.commit;
+  if (std::exchange(session.unsealed.needs.on_group, false)) commit = std::max(commit, *group);
+  if (session.delay) return;
+  SealAll(session);
+}
+
+void Dispatcher::SealAll(Session& session) {
   const UnsealedReplies unsealed = std::exchange(session.unsealed, {});
-  store::Commit commit = unsealed.needs.commit;
-  if (unsealed.needs.on_group)
-    commit = group.ok() ? std::max(commit, *group) : store::Commit{kNever};
-  const bool waits = commit.number == kNever || !store_.IsDurable(commit);
-  session.connection().Seal(waits ? commit.number : 0, unsealed.count);
+  const store::Commit commit = unsealed.needs.commit;
+  session.connection().Seal(store_.IsDurable(commit) ? 0 : commit.number, unsealed.count);
+}
+
+void Dispatcher::DelayReplies(Session& session, std::chrono::milliseconds delay) {
+  session.connection().Pause(net::PauseReason::kWorking);
+  session.delay = loop_.After(delay, [this, id = session.id()] {
+    net::RespConnection* connection = instance_.server()->Find(loop_, id);
+    if (connection == nullptr) return;
+    Session& delayed = SessionOf(*connection);
+    delayed.delay.reset();
+    if (delayed.unsealed.count != 0) SealAll(delayed);
+    WriteHeld(delayed);
+    if (!delayed.with_pool && !delayed.blocked) connection->Resume();
+  });
 }
 
 void Dispatcher::OnDurable(const Result<store::Commit>& news) {
@@ -428,10 +495,28 @@ void Dispatcher::ReleaseDurable() {
 // --- Work that waits ----------------------------------------------------------------------------
 
 Result<store::Dependency> Dispatcher::RunOnLoop(Work& work) {
-  const auto body = [&](store::Transaction& transaction) { return work.Run(transaction); };
+  Serving serving(instance_.waiters());
+  const auto body = [&](store::Transaction& transaction) -> Result<void> {
+    serving.Begin();
+    work.gone = false;
+    if (work.place != 0) {
+      CAIRN_ASSIGN_OR_RETURN(const bool waits, serving.ClaimOwn(work.place));
+      work.gone = !waits;
+      if (work.gone) return {};
+    }
+    const size_t woken = group_->woken().size();
+    CAIRN_RETURN_IF_ERROR(work.Run(transaction));
+    const auto topics = [this] { return group_->woken(); };
+    return serving.Serve(transaction, work.scopes, work.held, topics, woken);
+  };
+  work.on_loop = true;
   for (;;) {
     Result<store::Dependency> needs = RunBody(work.scopes, work.access, body);
-    if (needs.ok() || work.held.wanted.exclusive() || !work.Widen()) return needs;
+    if (needs.ok()) KeepServed(serving, &work, *needs);
+    if (needs.ok() || work.held.wanted.exclusive() || !work.Widen()) {
+      work.on_loop = false;
+      return needs;
+    }
   }
 }
 
@@ -440,6 +525,8 @@ void Dispatcher::RunWork(Session& session, std::unique_ptr<Work> work) {
   const size_t woken = group_->woken().size();
   const Result<store::Dependency> needs = RunOnLoop(*work);
   if (needs.ok()) {
+    if (work->gone) return LookedTooLate(session);
+    work->still_held = work->access == store::Access::kWrite;
     work->Finish(*this, session);
     if (work->Replies()) Replied(session, start, *needs);
     ServeWaiters(woken);
@@ -516,7 +603,7 @@ void Dispatcher::SubmitDeferred() {
 void Dispatcher::Submit(const std::shared_ptr<Batch>& batch) {
   on_pool_->fetch_add(1);
   const bool accepted = instance_.pool().Submit([this, batch, on_pool = on_pool_] {
-    batch->Run(store_);
+    batch->Run(store_, instance_.waiters());
     Post([batch](Dispatcher& self) { self.Complete(*batch); });
     on_pool->fetch_sub(1);
     on_pool->notify_all();
@@ -544,7 +631,9 @@ void Dispatcher::Complete(Deferred& deferred) {
     const size_t start = connection->out().size();
     Work& work = *deferred.works[i];
     const Result<store::Commit>& result = deferred.results[i];
-    if (result.ok()) {
+    if (result.ok() && work.gone) {
+      LookedTooLate(session);
+    } else if (result.ok()) {
       work.Finish(*this, session);
       if (work.Replies()) Replied(session, start, {.commit = *result});
     } else {

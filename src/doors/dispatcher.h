@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -17,8 +18,10 @@
 #include "doors/command.h"
 #include "doors/instance.h"
 #include "doors/pubsub.h"
+#include "doors/serving.h"
 #include "doors/session.h"
 #include "doors/statistics.h"
+#include "doors/tracking.h"
 #include "doors/work.h"
 #include "net/loop.h"
 #include "net/resp/server.h"
@@ -77,20 +80,31 @@ class Dispatcher final : public net::RespHandler {
   // Calls `function` on the loop's thread if the dispatcher is still there then. From any thread.
   void Post(std::function<void(Dispatcher&)> function);
 
+  // Lets the session's replies of this turn wait, and with them everything it sends meanwhile.
+  void DelayReplies(Session& session, std::chrono::milliseconds delay);
+
   // Runs a connection command, its reply appended. Used directly by EXEC for what it has queued.
   void RunOnConnection(Session& session, const Command& command, Args args);
   // Counts a call that took `ns`, and logs it if it was slow.
   void Count(const Session& session, const Command& command, Args args, uint64_t ns, bool failed);
   // The request of `session` has found nothing and waits; called again when it has looked again in
-  // vain.
+  // vain. `still_held` says that the transaction in which it looked has not ended yet, and holds
+  // the scopes of what it looked at.
   void Park(Session& session, const Command& command, Args args, std::string timeout_reply,
-            const Blocking& blocking);
+            const Blocking& blocking, bool still_held);
   // It has its reply, appended by the caller, and need not wait any more.
   void Unpark(Session& session);
   void Unblock(uint64_t connection_id, UnblockWith with);
   // Runs the work of a blocked connection of `owner` in this loop's group. If there is something
   // for it, `owner` hears of it when the group has committed.
   Waiters::Found LookNow(Dispatcher& owner, uint64_t connection_id, std::unique_ptr<Work> work);
+
+  // For TrackedClient: brings messages to this loop.
+  const Tracking::Post& tracking_post() const { return tracking_post_; }
+  // The session reads what the command names: remembered if it tracks its reads.
+  void RememberReads(Session& session, const Command& command, Args args);
+  // It has read it already, without anybody remembering: told that it may have changed.
+  void DisownReads(Session& session, const Command& command, Args args);
 
   // Writes `text`, whole messages that nobody asked for, to a connection of this loop if it is
   // still there: between its replies. Posted, as Deliver is; all that it shows is durable.
@@ -119,8 +133,7 @@ class Dispatcher final : public net::RespHandler {
 
   // A blocked request that has found something in this group.
   struct Served {
-    Dispatcher* owner;
-    uint64_t connection_id;
+    Waiters::Tell tell;
     std::shared_ptr<Work> work;
     store::Commit needs;  // and the group's
   };
@@ -151,8 +164,18 @@ class Dispatcher final : public net::RespHandler {
   }
   // Serves who waits for what bodies of the group have woken, but for the first `from` topics.
   void ServeWaiters(size_t from);
+  // Keeps whom `serving` has served until the group has committed.
+  void KeepServed(Serving& serving, const Work* own, const store::Dependency& needs);
   void TellServed();
-  void FinishServed(uint64_t connection_id, Work& work, const Result<store::Commit>& commit);
+  // How a blocked connection of this loop is told that it was served.
+  Waiters::Tell TellOf(uint64_t connection_id);
+  void FinishServed(uint64_t connection_id, const std::shared_ptr<Work>& work,
+                    const Result<store::Commit>& commit);
+  void FinishServed(Session& session, Work& work, const Result<store::Commit>& commit);
+  // Another transaction has served the session's client before its own look could.
+  void LookedTooLate(Session& session);
+  // Replies with what came while a look of its own was with the pool.
+  void FinishHandedOver(Session& session);
   void RunBlocking(Session& session, const Command& command, Args args);
   void LookAgain(uint64_t connection_id, uint64_t place, store::Topic topic);
   void EndWait(Session& session, UnblockWith with);
@@ -176,12 +199,30 @@ class Dispatcher final : public net::RespHandler {
 
   Result<store::Commit> FinishGroup();
   void Seal(Session& session, const Result<store::Commit>& group);
+  // Its commit is known.
+  void SealAll(Session& session);
   void OnDurable(const Result<store::Commit>& news);
   void ReleaseDurable();
   void FeedMonitors(const Session& session, const Command& command, Args args);
   void WriteToMonitors(const std::string& line);
   void CountError(std::string_view reply);
   void Deliver(const PubSub::Message& message, store::Commit commit);
+  // Writes the messages about changed keys that have come. Called before each request, so that
+  // whoever knows of a change and then asks anything is told of it first.
+  void TakeInvalidations();
+  void Invalidate(const Tracking::Invalidations& messages, store::Commit commit);
+  // The same for a connection of this loop that another client has them redirected to.
+  void InvalidateFor(uint64_t connection_id, const Tracking::Invalidation& message,
+                     uint64_t ticket);
+  uint64_t TicketOf(store::Commit commit) const {
+    return store_.IsDurable(commit) ? 0 : commit.number;
+  }
+  // Writes a message between the replies of its connection: behind the reply to a request that has
+  // been run, or is being run, before.
+  void WriteOrHold(Session& session, LateMessage message);
+  bool HoldsMessages(const Session& session) const;
+  // Those that were held, unless there still is a reason to.
+  void WriteHeld(Session& session) const;
   static void WriteLateMessages(Session& session);
   void ArmHeldTimer();
 
@@ -202,7 +243,15 @@ class Dispatcher final : public net::RespHandler {
   std::vector<store::Key> expected_;
 
   PubSub::Audience& audience_;
-  std::vector<uint64_t> monitors_;  // connections; some may be gone
+  const Tracking::Post tracking_post_;
+  struct ComingInvalidations {
+    Tracking::Invalidations messages;
+    store::Commit commit;
+  };
+  std::atomic<bool> invalidations_came_{false};
+  std::mutex invalidations_mutex_;
+  std::vector<ComingInvalidations> invalidations_;  // in order, not yet written
+  std::vector<uint64_t> monitors_;                  // connections; some may be gone
   std::mutex monitor_lines_mutex_;
   std::vector<std::shared_ptr<const std::string>> monitor_lines_;  // not yet written
 

@@ -29,6 +29,12 @@ std::vector<store::Topic> KeyTopics(const Command& command, Args args, uint8_t d
   return topics;
 }
 
+// What it waits for and what it locks are its keys, so that who holds a key can serve it.
+bool WaitsForKeys(const Command& command) {
+  return command.scopes == ScopeRule::kKeys && !command.add_scopes &&
+         (!command.keys.empty() || command.find_keys);
+}
+
 // Asks, where it may wait for the store, whether a request says of itself that it does not write.
 // The request is executed afterwards, with the answer.
 class WriteQuestion final : public Work {
@@ -86,12 +92,13 @@ void Dispatcher::RunBlocking(Session& session, const Command& command, Args args
 }
 
 void Dispatcher::Park(Session& session, const Command& command, Args args,
-                      std::string timeout_reply, const Blocking& blocking) {
+                      std::string timeout_reply, const Blocking& blocking, bool still_held) {
   const uint64_t connection_id = session.id();
   if (session.blocked) {
     BlockedRequest& blocked = *session.blocked;
     session.connection().Pause(net::PauseReason::kBlocked);
     blocked.looking = false;
+    if (blocked.served) return FinishHandedOver(session);
     if (blocked.ended) return EndWait(session, *blocked.ended);
     const uint64_t place = blocked.place->id();
     for (const store::Topic topic : std::exchange(blocked.asked, {})) {
@@ -114,17 +121,20 @@ void Dispatcher::Park(Session& session, const Command& command, Args args,
   Caller caller = session.caller();
   caller.may_block = true;
   caller.woken = true;
-  const auto look = [this, connection_id, &command, args = session.blocked->args,
-                     caller](Dispatcher& by) {
-    return by.LookNow(*this, connection_id,
-                      std::make_unique<CommandWork>(command, args->view(), caller, instance_));
+  const auto make_work = [&instance = instance_, &command, args = session.blocked->args,
+                          caller]() -> std::unique_ptr<Work> {
+    return std::make_unique<CommandWork>(command, args->view(), caller, instance);
+  };
+  const auto look = [this, connection_id, make_work](Dispatcher& by) {
+    return by.LookNow(*this, connection_id, make_work());
   };
   // Streams can be read by many at once.
   const Waiters::Kind kind{.name = command.group, .takes = command.group != "stream"};
   BlockedRequest& blocked = *session.blocked;
-  blocked.place = instance_.waiters().Join(
-      topics, kind, ask, look,
-      blocking.when_cleared ? std::optional(ClearedTopic(session.db)) : std::nullopt);
+  Waiters::JoinOptions options{.missed_nothing = still_held && WaitsForKeys(command)};
+  if (blocking.when_cleared) options.everyone = ClearedTopic(session.db);
+  if (WaitsForKeys(command)) options.service = {make_work, TellOf(connection_id)};
+  blocked.place = instance_.waiters().Join(topics, kind, ask, look, std::move(options));
   if (blocking.timeout_ms) {
     blocked.timer = loop_.After(std::chrono::milliseconds(*blocking.timeout_ms),
                                 [=, this] { Unblock(connection_id, UnblockWith::kTimeout); });
@@ -149,9 +159,24 @@ void Dispatcher::LookAgain(uint64_t connection_id, uint64_t place, store::Topic 
   Caller caller = session.caller();
   caller.may_block = true;
   caller.woken = true;
-  RunWork(session,
-          std::make_unique<CommandWork>(*blocked.command, blocked.args->view(), caller, instance_));
+  auto work =
+      std::make_unique<CommandWork>(*blocked.command, blocked.args->view(), caller, instance_);
+  work->place = place;
+  RunWork(session, std::move(work));
   TurnEnd({&connection, 1});
+}
+
+void Dispatcher::LookedTooLate(Session& session) {
+  if (!session.blocked) return;
+  session.connection().Pause(net::PauseReason::kBlocked);
+  session.blocked->looking = false;
+  session.blocked->asked.clear();
+  if (session.blocked->served) FinishHandedOver(session);  // else it is on the way
+}
+
+void Dispatcher::FinishHandedOver(Session& session) {
+  const BlockedRequest::Served served = *std::exchange(session.blocked->served, std::nullopt);
+  FinishServed(session, *served.work, served.commit);
 }
 
 void Dispatcher::ServeWaiters(size_t from) {
@@ -164,28 +189,59 @@ void Dispatcher::ServeWaiters(size_t from) {
 
 Waiters::Found Dispatcher::LookNow(Dispatcher& owner, uint64_t connection_id,
                                    std::unique_ptr<Work> work) {
-  const Result<store::Dependency> needs = RunOnLoop(*work);
+  // The lines are held meanwhile: what this wakes is served by a pass.
+  const auto body = [&](store::Transaction& transaction) { return work->Run(transaction); };
+  Result<store::Dependency> needs = RunBody(work->scopes, work->access, body);
+  while (!needs.ok() && !work->held.wanted.exclusive() && work->Widen()) {
+    needs = RunBody(work->scopes, work->access, body);
+  }
   if (!needs.ok()) return Waiters::Found::kUnknown;
   if (!work->Replies()) return Waiters::Found::kNothing;
-  served_.push_back({&owner, connection_id, std::move(work), needs->commit});
+  served_.push_back({owner.TellOf(connection_id), std::move(work), needs->commit});
   return Waiters::Found::kSomething;
+}
+
+void Dispatcher::KeepServed(Serving& serving, const Work* own, const store::Dependency& needs) {
+  for (Serving::Served& served : serving.Take(own != nullptr && own->Replies())) {
+    served_.push_back({std::move(served.tell), std::move(served.work), needs.commit});
+  }
+}
+
+// May be called by a transaction of any loop or of the pool, after this object is gone.
+Waiters::Tell Dispatcher::TellOf(uint64_t connection_id) {
+  return [&loop = loop_, self = self_, connection_id](const std::shared_ptr<Work>& work,
+                                                      const Result<store::Commit>& commit) {
+    loop.Post([self, connection_id, work, commit] {
+      if (*self != nullptr) (*self)->FinishServed(connection_id, work, commit);
+    });
+  };
 }
 
 void Dispatcher::TellServed() {
   for (Served& served : std::exchange(served_, {})) {
     Result<store::Commit> commit = newest_group_;
     if (commit.ok()) commit = std::max(*commit, served.needs);
-    served.owner->Post([id = served.connection_id, work = std::move(served.work),
-                        commit](Dispatcher& self) { self.FinishServed(id, *work, commit); });
+    served.tell(served.work, commit);
   }
 }
 
-void Dispatcher::FinishServed(uint64_t connection_id, Work& work,
+void Dispatcher::FinishServed(uint64_t connection_id, const std::shared_ptr<Work>& work,
                               const Result<store::Commit>& commit) {
   net::RespConnection* connection = instance_.server()->Find(loop_, connection_id);
   if (connection == nullptr) return;
   Session& session = SessionOf(*connection);
-  const size_t start = connection->out().size();
+  if (!session.blocked) return;  // a look of its own has failed meanwhile
+  if (session.blocked->looking) {
+    // The pool still has a look of its own, which has found nothing or comes too late.
+    session.blocked->served.emplace(BlockedRequest::Served{work, commit});
+    return;
+  }
+  FinishServed(session, *work, commit);
+  TurnEnd({&connection, 1});
+}
+
+void Dispatcher::FinishServed(Session& session, Work& work, const Result<store::Commit>& commit) {
+  const size_t start = session.connection().out().size();
   if (commit.ok()) {
     work.Finish(*this, session);
     Replied(session, start, {.commit = *commit});
@@ -193,7 +249,6 @@ void Dispatcher::FinishServed(uint64_t connection_id, Work& work,
     Unpark(session);
     FailWith(session, start, commit.error());
   }
-  TurnEnd({&connection, 1});
 }
 
 void Dispatcher::Unblock(uint64_t connection_id, UnblockWith with) {
@@ -205,8 +260,11 @@ void Dispatcher::Unblock(uint64_t connection_id, UnblockWith with) {
     session.blocked->ended = with;  // if it finds nothing
     return;
   }
-  // Served already: its reply is on the way.
-  if (!instance_.waiters().Withdraw(session.blocked->place->id())) return;
+  // Served already: its reply is on the way. Or just now; if that fails, it looks once more.
+  if (!instance_.waiters().Withdraw(session.blocked->place->id())) {
+    session.blocked->ended = with;
+    return;
+  }
   EndWait(session, with);
   TurnEnd({&connection, 1});
 }

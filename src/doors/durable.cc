@@ -38,7 +38,6 @@ asio::awaitable<Result<void>> DurableAwait(net::Loop& loop, store::Store& store,
       });
   // What became durable before the subscription is not announced again.
   if (store.IsDurable(commit)) co_return Result<void>();
-  if (const auto failure = store.write_failure()) co_return *failure;
   while (!waiter->result) co_await waiter->wake.async_wait(asio::as_tuple(asio::use_awaitable));
   co_return *waiter->result;
 }

@@ -9,19 +9,30 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "doors/arg_parser.h"
+#include "doors/command_audit.h"
 #include "doors/dispatcher.h"
+#include "doors/limits.h"
 
 namespace cairn::doors {
 namespace {
 
 constexpr int64_t kLongestSlowLog = 1'000'000;
 
+// What a reply would be as the status of an HTTP response.
+constexpr int kFailedStatus = 400;
+constexpr int kLoginStatus = 401;
+constexpr int kForbiddenStatus = 403;
+
 }  // namespace
 
 Instance::Instance(InstanceOptions options, store::Store& store, const Clock& clock, Random& random,
                    Log log)
     : options_(std::move(options)),
+      reply_bounds_{.budget = options_.buffers.get(), .limit = options_.reply_bytes},
+      loop_reply_bounds_{.budget = nullptr,
+                         .limit = std::min(options_.reply_bytes, kMaxReplyBytesOnLoop)},
       store_(store),
       clock_(clock),
       random_(random),
@@ -29,17 +40,20 @@ Instance::Instance(InstanceOptions options, store::Store& store, const Clock& cl
       started_(clock.Now()),
       run_id_(HexEncode(random.NextBytes(20))),
       acl_(commands_),
+      tracking_(store, pool_),
       waiters_(store, [this](std::function<void()> function) { Post(std::move(function)); }),
       password_(options_.password),
-      audit_(store, pool_),
+      audit_(store, clock, log_, options_.audit),
       pool_({.name = "store", .threads = options_.pool_threads}) {
-  acl_.SetDefaultPassword(password_);
+  // Nothing requires one yet.
+  CAIRN_CHECK(acl_.SetDefaultPassword(password_).ok());
   AddSettings();
 }
 
 Instance::~Instance() = default;
 
 net::RespHandlerFactory Instance::HandlerFactory() {
+  commands_.SetAudit(audit_);
   return [this](net::Loop& loop) { return std::make_unique<Dispatcher>(*this, loop); };
 }
 
@@ -48,10 +62,11 @@ std::string Instance::password() const {
   return password_;
 }
 
-void Instance::set_password(std::string_view password) {
+Result<void> Instance::set_password(std::string_view password) {
   const std::lock_guard lock(password_mutex_);
+  CAIRN_RETURN_IF_ERROR(acl_.SetDefaultPassword(password));
   password_ = password;
-  acl_.SetDefaultPassword(password_);
+  return {};
 }
 
 bool Instance::PasswordMatches(std::string_view password) const {
@@ -68,7 +83,10 @@ Result<void> Instance::Load() {
     });
   }
   CAIRN_ASSIGN_OR_RETURN(const std::unique_ptr<store::Snapshot> snapshot, store_.Read());
-  return acl_.Load(*snapshot, options_.password, log_);
+  CAIRN_RETURN_IF_ERROR(settings_.Load(*snapshot, log_));
+  CAIRN_RETURN_IF_ERROR(acl_.Load(*snapshot, options_.password, log_));
+  audit_.Start();
+  return {};
 }
 
 void Instance::LoadChangedUsers() {
@@ -117,6 +135,26 @@ void Instance::LogAclRefusal(const AclRefusal& refusal, const Command& command, 
                   .object = std::string(by_command ? command.name : args[refusal.argument]),
                   .user = caller.user == nullptr ? "" : caller.user->name()},
                  std::move(client), now);
+  audit_.Count(RefusedEntry(command, caller.user.get(), kForbiddenStatus));
+}
+
+void Instance::Audit(const AclUser& user, uint8_t db, const Command& command, Args args,
+                     bool failed) {
+  if (failed) return audit_.Count(RefusedEntry(command, &user, kFailedStatus));
+  if (!AuditsInTransaction(command)) audit_.Keep(EntryOf(command, args, &user, db));
+}
+
+void Instance::CountFailedLogin(std::string_view method, std::string_view path,
+                                std::string_view peer) {
+  const std::string_view host = peer.substr(0, peer.rfind(':'));
+  audit_.Count({.principal = {},
+                .role = {},
+                .method = std::string(method),
+                .path = std::string(path),
+                .status = kLoginStatus,
+                .query = {},
+                .detail = fmt::format("from {}", host),
+                .kind = fmt::format("login {}", host)});
 }
 
 void Instance::FeedMonitors(std::string line) {
@@ -176,12 +214,11 @@ void Instance::ForEachDispatcher(const std::function<void(Dispatcher&)>& visit) 
 }
 
 void Instance::AddSettings() {
-  settings_.Add({.name = "requirepass",
-                 .get = [this] { return password(); },
-                 .set = [this](std::string_view value) -> Result<void> {
-                   set_password(value);
-                   return {};
-                 }});
+  settings_.Add(
+      {.name = "requirepass",
+       .get = [this] { return password(); },
+       .set = [this](std::string_view value) -> Result<void> { return set_password(value); },
+       .kept = false});
   settings_.Add({.name = "slowlog-log-slower-than",
                  .get = [this] { return fmt::to_string(slow_log_.threshold_us()); },
                  .set = [this](std::string_view value) -> Result<void> {
@@ -191,19 +228,17 @@ void Instance::AddSettings() {
                    slow_log_.set_threshold_us(us);
                    return {};
                  }});
-  // One setting under its present and its former name.
-  for (const char* name : {"busy-reply-threshold", "lua-time-limit"}) {
-    settings_.Add(
-        {.name = name,
-         .get = [this] { return fmt::to_string(busy_.threshold_ms()); },
-         .set = [this](std::string_view value) -> Result<void> {
-           CAIRN_ASSIGN_OR_RETURN(
-               const int64_t ms,
-               ParseSettingNumber(value, 0, std::numeric_limits<int64_t>::max() / 1'000'000));
-           busy_.set_threshold_ms(ms);
-           return {};
-         }});
-  }
+  const auto busy_threshold = [this] { return fmt::to_string(busy_.threshold_ms()); };
+  settings_.Add({.name = "busy-reply-threshold",
+                 .get = busy_threshold,
+                 .set = [this](std::string_view value) -> Result<void> {
+                   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 1'000'000;
+                   CAIRN_ASSIGN_OR_RETURN(const int64_t ms, ParseSettingNumber(value, 0, kMost));
+                   busy_.set_threshold_ms(ms);
+                   return {};
+                 }});
+  settings_.Add(
+      {.name = "lua-time-limit", .get = busy_threshold, .former_name_of = "busy-reply-threshold"});
   settings_.Add({.name = "latency-monitor-threshold",
                  .get = [this] { return fmt::to_string(latency_events_.threshold_ms()); },
                  .set = [this](std::string_view value) -> Result<void> {
@@ -211,6 +246,15 @@ void Instance::AddSettings() {
                        const int64_t ms,
                        ParseSettingNumber(value, 0, std::numeric_limits<int64_t>::max() / 1000));
                    latency_events_.set_threshold_ms(ms);
+                   return {};
+                 }});
+  settings_.Add({.name = "tracking-table-max-keys",
+                 .get = [this] { return fmt::to_string(tracking_.max_keys()); },
+                 .set = [this](std::string_view value) -> Result<void> {
+                   CAIRN_ASSIGN_OR_RETURN(
+                       const int64_t count,
+                       ParseSettingNumber(value, 0, std::numeric_limits<int64_t>::max()));
+                   tracking_.set_max_keys(static_cast<size_t>(count));
                    return {};
                  }});
   settings_.Add({.name = "slowlog-max-len",

@@ -18,13 +18,17 @@
 #include "doors/busy.h"
 #include "doors/clients.h"
 #include "doors/command_table.h"
+#include "doors/failed_logins.h"
 #include "doors/latency_events.h"
 #include "doors/pubsub.h"
 #include "doors/relay.h"
 #include "doors/settings.h"
 #include "doors/slow_log.h"
 #include "doors/statistics.h"
+#include "doors/tracking.h"
 #include "doors/waiters.h"
+#include "net/buffer_budget.h"
+#include "net/resp/reply_meter.h"
 #include "net/resp/server.h"
 #include "store/store.h"
 
@@ -42,6 +46,10 @@ struct InstanceOptions {
   std::string password;     // empty: clients need not authenticate
   size_t pool_threads = 4;  // for requests that have to wait for the disk
   std::string version = "0.0.0";
+  AuditLog::Limits audit = {};
+  // What requests and replies may take together, at both doors; null: no bound.
+  std::shared_ptr<net::BufferBudget> buffers = {};
+  size_t reply_bytes = net::BufferBudget::kUnlimited;  // of one reply, a transaction's included
 };
 
 // The version of Redis whose answers Cairn gives, as it tells clients that ask.
@@ -68,8 +76,8 @@ class Instance {
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
-  // Reads what the store keeps about the server itself: the users. The tables are complete. On a
-  // store that others serve too, their changes and messages are heard from now on.
+  // Reads what the store keeps about the server itself: settings and users. The tables are
+  // complete. On a store that others serve too, their changes and messages are heard from now on.
   Result<void> Load();
 
   // One dispatcher per loop. The table must be complete when the first is made.
@@ -86,12 +94,14 @@ class Instance {
   LatencyEvents& latency_events() { return latency_events_; }
   Clients& clients() { return clients_; }
   PubSub& pubsub() { return pubsub_; }
+  Tracking& tracking() { return tracking_; }
   Waiters& waiters() { return waiters_; }
   Busy& busy() { return busy_; }
   // Scripts may call commands that are not meant for them: DEBUG, for tests.
   std::atomic<bool>& scripts_call_denied() { return scripts_call_denied_; }
   Acl& acl() { return acl_; }
   AuditLog& audit() { return audit_; }
+  FailedLogins& failed_logins() { return failed_logins_; }
   ErrorCounters& errors() { return errors_; }
   // How many connections MONITOR the others.
   std::atomic<size_t>& monitors() { return monitors_; }
@@ -104,9 +114,14 @@ class Instance {
   // 40 hexadecimal digits that no other run of the server has.
   const std::string& run_id() const { return run_id_; }
 
+  const net::ReplyBounds& reply_bounds() const { return reply_bounds_; }
+  // Of a reply that a loop makes itself; one that passes them is made by the pool.
+  const net::ReplyBounds& loop_reply_bounds() const { return loop_reply_bounds_; }
+
   // The password of the user "default", as long as it was set here and not by ACL SETUSER.
   std::string password() const;
-  void set_password(std::string_view password);
+  // Fails where clients must need one, and it is empty (Acl::RequireSecrets).
+  Result<void> set_password(std::string_view password);
   bool needs_password() const { return acl_.auth_required(); }
   // Whether the user "default" takes it. Takes the same time whatever the difference.
   bool PasswordMatches(std::string_view password) const;
@@ -125,6 +140,11 @@ class Instance {
   // Puts into the log that a user was refused. `context` is where: "toplevel", "multi", "lua".
   void LogAclRefusal(const AclRefusal& refusal, const Command& command, Args args,
                      std::string_view context, const Caller& caller);
+
+  // A call of an audited command has ended; if it has written, its entry is part of that already.
+  void Audit(const AclUser& user, uint8_t db, const Command& command, Args args, bool failed);
+  // Somebody at `peer` has presented a secret that lets nobody in.
+  void CountFailedLogin(std::string_view method, std::string_view path, std::string_view peer);
 
   // Counts a call by a script, from any thread.
   void CountNested(const Command& command, uint64_t ns, bool failed);
@@ -171,6 +191,8 @@ class Instance {
   void LoadChangedUsers();
 
   const InstanceOptions options_;
+  const net::ReplyBounds reply_bounds_;
+  const net::ReplyBounds loop_reply_bounds_;
   store::Store& store_;
   const Clock& clock_;
   Random& random_;
@@ -184,8 +206,10 @@ class Instance {
   LatencyEvents latency_events_;
   Clients clients_;
   PubSub pubsub_;
+  Tracking tracking_;
   Waiters waiters_;
   ErrorCounters errors_;
+  FailedLogins failed_logins_;
   std::atomic<uint64_t> expired_keys_{0};
   mutable std::mutex nested_mutex_;
   std::optional<CallCounters> nested_calls_;  // made for the first, when the table is complete

@@ -16,8 +16,15 @@ inline constexpr size_t kMaxQueuedBytes = 1024UL * 1024 * 1024;
 // Keys one connection may watch.
 inline constexpr size_t kMaxWatchedKeys = 100'000;
 
-// Unsent messages past which a client that listens to channels is closed.
-inline constexpr size_t kSubscriberOutputBytes = 32UL * 1024 * 1024;
+// A reply that is larger is not made on an event loop: others would wait for it.
+inline constexpr size_t kMaxReplyBytesOnLoop = 4UL * 1024 * 1024;
+
+// Client-side caching: keys remembered for clients that have read them, unless
+// tracking-table-max-keys says otherwise, what they may take in any case, and the prefixes that one
+// client may listen to.
+inline constexpr size_t kTrackedKeys = 1'000'000;
+inline constexpr size_t kMaxTrackingBytes = 128UL * 1024 * 1024;
+inline constexpr size_t kMaxTrackingPrefixes = 1000;
 
 // The name of a command, its container included.
 inline constexpr size_t kMaxCommandName = 64;

@@ -1,6 +1,7 @@
 #include "doors/nested_call.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "doors/arg_parser.h"
 #include "doors/instance.h"
@@ -70,7 +71,8 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
   const Refusal refusal = Check(found, args);
   if (refusal != Refusal::kNone) return refusal;
   const Command* command = found.command;
-  const net::RespWriter writer(reply, protocol);
+  net::ReplyMeter meter(instance_.reply_bounds(), reply.size());
+  const net::RespWriter writer(reply, protocol, &meter);
   if (!command->run) {
     RunHere(*command, args, writer);
     return Refusal::kNone;
@@ -82,6 +84,8 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
   if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
     instance_.FeedMonitors(MonitorLine(instance_.clock().Now(), db_, "lua", *command, args));
   }
+  if (outer_.caller.reads_since && NamesReadKeys(*command)) [[unlikely]]
+    RememberReads(*command, args);
   const Caller caller{.db = db_,
                       .protocol = protocol,
                       .connection_id = outer_.caller.connection_id,
@@ -90,11 +94,22 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
   CommandContext context{outer_.transaction, *command,   args, caller, writer,
                          outer_.pubsub,      outer_.held};
   const uint64_t begin_ns = instance_.clock().MonotonicNs();
-  CAIRN_RETURN_IF_ERROR(command->run(context));
+  CAIRN_RETURN_IF_ERROR(RunHandlerOf(context, meter));
   instance_.CountNested(*command, instance_.clock().MonotonicNs() - begin_ns, context.failed);
   outer_.lookups += context.lookups;
   if (command->Has(kWrite) && !context.failed) written_ = true;
   return Refusal::kNone;
+}
+
+// A script that reads anything is taken to have read all the keys it was given, as Redis does, and
+// whatever else it reads.
+void NestedCalls::RememberReads(const Command& command, Args args) {
+  std::vector<std::string_view> keys;
+  if (!std::exchange(has_read_, true)) keys = KeysIn(outer_.command, outer_.args);
+  for (const std::string_view key : KeysIn(command, args)) {
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  }
+  instance_.tracking().RememberLate(outer_.caller.connection_id, keys, *outer_.caller.reads_since);
 }
 
 void NestedCalls::RunHere(const Command& command, Args args, net::RespWriter reply) {

@@ -55,6 +55,7 @@ class NestedCalls {
   Refusal Check(const CommandTable::Lookup& found, Args args);
   Refusal CheckAcl(const Command& command, Args args);
   bool IsCovered(const Command& command, Args args);
+  void RememberReads(const Command& command, Args args);
   void RunHere(const Command& command, Args args, net::RespWriter reply);
 
   Instance& instance_;
@@ -63,6 +64,7 @@ class NestedCalls {
   const std::shared_ptr<const AclRules> rules_;  // null: everything is allowed
   uint8_t db_;
   bool written_ = false;
+  bool has_read_ = false;  // for a client that tracks
 
   std::vector<uint64_t> declared_;  // the outer command's scopes, sorted
   store::Scopes scopes_;

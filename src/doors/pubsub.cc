@@ -187,6 +187,9 @@ void PubSub::PublishKeyEvent(store::Transaction& transaction, uint8_t db, std::s
   }
 }
 
+// Once here, once among the listeners of the loop, each in a node of a tree.
+static size_t BytesOf(const std::string& name) { return 2 * (name.size() + 64); }
+
 Subscriptions::~Subscriptions() {
   for (size_t kind = 0; kind < kChannelKinds; ++kind) {
     for (const std::string& name : names_[kind]) {
@@ -197,7 +200,9 @@ Subscriptions::~Subscriptions() {
 
 void Subscriptions::Add(ChannelKind kind, std::string_view name) {
   const auto [added, is_new] = names_[static_cast<size_t>(kind)].emplace(name);
-  if (is_new) pubsub_.Add(audience_, kind, *added, connection_);
+  if (!is_new) return;
+  bytes_ += BytesOf(*added);
+  pubsub_.Add(audience_, kind, *added, connection_);
 }
 
 void Subscriptions::Remove(ChannelKind kind, std::string_view name) {
@@ -205,6 +210,7 @@ void Subscriptions::Remove(ChannelKind kind, std::string_view name) {
   const auto found = names.find(name);
   if (found == names.end()) return;
   pubsub_.Remove(audience_, kind, *found, connection_);
+  bytes_ -= BytesOf(*found);
   names.erase(found);
 }
 

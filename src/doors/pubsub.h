@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "doors/limits.h"
 #include "store/transaction.h"
 
 namespace cairn::doors {
@@ -103,10 +102,6 @@ class PubSub {
   size_t CountListeners(ChannelKind kind, std::string_view name) const;
   size_t CountNames(ChannelKind kind) const;
 
-  // Unsent output past which a connection that listens is closed.
-  size_t output_limit() const { return output_limit_.load(std::memory_order_relaxed); }
-  void set_output_limit(size_t bytes) { output_limit_.store(bytes, std::memory_order_relaxed); }
-
   // Which events are told: KeyEventClass bits. Without kEventKeyspace or kEventKeyevent, none.
   uint32_t key_events() const { return key_events_.load(std::memory_order_relaxed); }
   void set_key_events(uint32_t classes) { key_events_.store(classes, std::memory_order_relaxed); }
@@ -133,7 +128,6 @@ class PubSub {
 
   Forward forward_;
   std::atomic<uint32_t> key_events_{0};
-  std::atomic<size_t> output_limit_{kSubscriberOutputBytes};
   // While nobody listens, a message costs no more than looking at this.
   std::atomic<size_t> listeners_{0};
   mutable std::mutex mutex_;
@@ -175,12 +169,15 @@ class Subscriptions {
     return true;
   }
   const Names& names(ChannelKind kind) const { return names_[static_cast<size_t>(kind)]; }
+  // What the names take.
+  size_t bytes() const { return bytes_; }
 
  private:
   PubSub& pubsub_;
   PubSub::Audience& audience_;
   const uint64_t connection_;
   std::array<Names, kChannelKinds> names_;
+  size_t bytes_ = 0;
 };
 
 }  // namespace cairn::doors

@@ -49,9 +49,8 @@ void Confirm(ConnectionContext& context, std::string_view verb,
 void Changed(ConnectionContext& context) {
   Session& session = context.session;
   session.CountSubscriptions();
-  context.connection.set_output_limit(session.subscribed()
-                                          ? context.dispatcher.instance().pubsub().output_limit()
-                                          : net::RespServerOptions().output_hard_limit);
+  context.connection.set_output_class(session.subscribed() ? net::OutputClass::kPubSub
+                                                           : net::OutputClass::kNormal);
 }
 
 ConnectionHandler SubscribeTo(ChannelKind kind) {
@@ -129,45 +128,6 @@ AnswerHandler NumPat(const PubSub& pubsub) {
 
 // --- Settings -----------------------------------------------------------------------------------
 
-// client-output-buffer-limit: "class hard soft seconds …". Of it all, the hard limit of the class
-// pubsub is in force: other clients are held back by their own unread replies long before.
-Result<void> SetOutputLimits(PubSub& pubsub, std::string_view value) {
-  const std::vector<std::string_view> words = SplitWords(value);
-  if (words.empty() || words.size() % 4 != 0) {
-    return Error{ErrorCode::kInvalid, "Wrong number of arguments in buffer limit configuration."};
-  }
-  std::optional<int64_t> limit;
-  for (size_t i = 0; i < words.size(); i += 4) {
-    bool known = false;
-    for (const std::string_view name : {"normal", "slave", "replica", "pubsub"}) {
-      known = known || EqualsIgnoreCase(words[i], name);
-    }
-    if (!known) {
-      return Error{ErrorCode::kInvalid,
-                   "Invalid client class specified in buffer limit configuration."};
-    }
-    const auto hard = ParseInteger(words[i + 1]);
-    const auto soft = ParseInteger(words[i + 2]);
-    const auto seconds = ParseInteger(words[i + 3]);
-    if (!hard || !soft || !seconds || *hard < 0 || *soft < 0 || *seconds < 0) {
-      return Error{ErrorCode::kInvalid,
-                   "Error in hard, soft or soft_seconds setting in buffer limit configuration."};
-    }
-    if (EqualsIgnoreCase(words[i], "pubsub")) limit = *hard;
-  }
-  if (limit) {
-    pubsub.set_output_limit(*limit == 0 ? net::RespServerOptions().output_hard_limit
-                                        : static_cast<size_t>(*limit));
-  }
-  return {};
-}
-
-std::string OutputLimits(const PubSub& pubsub) {
-  const size_t limit = pubsub.output_limit();
-  return fmt::format("normal 0 0 0 slave 268435456 67108864 60 pubsub {} 0 0",
-                     limit == net::RespServerOptions().output_hard_limit ? 0 : limit);
-}
-
 void AddSettings(Instance& instance) {
   PubSub& pubsub = instance.pubsub();
   instance.settings().Add({.name = "notify-keyspace-events",
@@ -182,10 +142,6 @@ void AddSettings(Instance& instance) {
                              pubsub.set_key_events(*classes);
                              return {};
                            }});
-  instance.settings().Add(
-      {.name = "client-output-buffer-limit",
-       .get = [&pubsub] { return OutputLimits(pubsub); },
-       .set = [&pubsub](std::string_view value) { return SetOutputLimits(pubsub, value); }});
 }
 
 // --- Rows ---------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ TEST_F(PubSubTest, NothingIsToldOfACommitThatFailed) {
 }
 
 TEST_F(PubSubTest, AListenerThatDoesNotReadIsCutOff) {
-  server_.instance().pubsub().set_output_limit(1000);
+  server_.instance().server()->set_output_limits(net::OutputClass::kPubSub, {.hard_bytes = 1000});
   TestClient listener = server_.Connect();
   listener.Run({"SUBSCRIBE", "a"});
   const std::string payload(1 << 20, 'x');

@@ -34,6 +34,9 @@ struct RouteCall {
   boost::json::value body;
   // Who asks; null where nobody is asked who they are.
   std::shared_ptr<const Principal> principal;
+  // What the audit log shows besides the path: which key was made. Set by the handler before it
+  // returns, on the connection's loop; never a secret.
+  mutable std::string audit_detail = {};
 
   // The value of {name}, which the path must have.
   const std::string& PathValue(std::string_view name) const;

@@ -170,6 +170,10 @@ awaitable<Result<void>> RouteStore::Write(const store::Scopes& scopes, const Tas
 }
 
 awaitable<Result<void>> RouteStore::WriteOnPool(const store::Scopes& scopes, const Task& task) {
+  // Each that waits takes a thread of the pool.
+  if (const auto why = refusal_ ? refusal_() : std::nullopt) {
+    co_return Error{ErrorCode::kUnavailable, *why};
+  }
   const Result<store::Commit> commit = co_await RunOnPool(scopes, store::Access::kWrite, task);
   if (!commit.ok()) co_return commit.error();
   co_return co_await DurableAwait(Here().loop(), store_, *commit);

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -44,6 +47,11 @@ class RouteStore {
   // dispatcher lives as long as the loops run.
   void Join(Dispatcher& dispatcher);
 
+  // Says why writes that would have to wait for others are refused now, if they are. Called on any
+  // loop; set before the first request.
+  using Refusal = std::function<std::optional<std::string>()>;
+  void set_refusal(Refusal refusal) { refusal_ = std::move(refusal); }
+
   // The loop of the caller.
   net::Loop& loop();
 
@@ -81,6 +89,7 @@ class RouteStore {
 
   store::Store& store_;
   ThreadPool& pool_;
+  Refusal refusal_;
   std::vector<std::shared_ptr<LoopState>> loops_;
 };
 

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "doors/arg_parser.h"
 #include "doors/error_table.h"
+#include "doors/json_members.h"
 #include "net/http/head.h"
 
 namespace cairn::doors {
@@ -265,7 +266,8 @@ class RouteHttpHandler final : public RouteDoor {
                                                       .request = std::move(request),
                                                       .path_values = {},
                                                       .body = {},
-                                                      .principal = std::move(principal)});
+                                                      .principal = std::move(principal),
+                                                      .audit_detail = {}});
     return audited ? AnswerAudited(*match.row, std::move(call))
                    : Answer(*match.row, std::move(call));
   }
@@ -305,8 +307,10 @@ class RouteHttpHandler final : public RouteDoor {
                                 .role = call->principal->role(),
                                 .method = call->request.method,
                                 .path = call->request.path,
-                                .query = QueryText(call->request)}});
-    net::HttpReply reply = co_await Answer(row, std::move(call));
+                                .query = QueryText(call->request),
+                                .kind = std::string(row.route.path)}});
+    net::HttpReply reply = co_await Answer(row, call);
+    change->entry.detail = call->audit_detail;
     if (auto* const late = std::get_if<net::HttpLateResponse>(&reply)) {
       late->run = [change, run = std::move(late->run)] { return RunAudited(change, &run); };
       co_return reply;
@@ -347,8 +351,14 @@ class RouteHttpHandler final : public RouteDoor {
       call.path_values.emplace_back(ParameterName(row.segments[i]), call.request.segments[i]);
     }
     const bool left_out = row.route.optional_body && call.request.body.empty();
-    if (!row.request_schema || row.route.checks_body_itself || left_out) return std::nullopt;
-    return ParseBody(*row.request_schema, call.request.body, call.body);
+    if (!row.request_schema || left_out) return std::nullopt;
+    if (!row.route.checks_body_itself) {
+      auto misfit = ParseBody(*row.request_schema, call.request.body, call.body);
+      if (misfit) return misfit;
+    }
+    const std::optional<std::string> repeated = FindRepeatedMember(call.request.body);
+    if (!repeated) return std::nullopt;
+    return Invalid(fmt::format("body: the member '{}' is there twice", *repeated));
   }
 
   const RouteTable& table_;

@@ -47,7 +47,7 @@ class RouteDoor : public net::HttpHandler {
       std::shared_ptr<const Principal> principal, net::HttpRequest request) = 0;
 };
 
-// Keeps an entry of the audit log, and returns when it is kept.
+// Keeps or counts an entry of the audit log, and returns when it is kept.
 using AuditSink = std::function<boost::asio::awaitable<void>(AuditEntry)>;
 
 // All routes of the server. Filled at start by one thread, layer by layer; from MakeHandler on it

@@ -253,5 +253,13 @@ TEST_F(RouteTableTest, ABodyMayBeLeftOutOrBeTheHandlersConcern) {
   EXPECT_EQ(Request("POST", "/other/texts", "not JSON").body, R"({"id":"unread"})");
 }
 
+TEST_F(RouteTableTest, AMemberThatIsThereTwiceIsRefusedByName) {
+  for (const char* path : {"/other/things", "/other/texts"}) {
+    const HttpResponse response = Request("POST", path, R"({"id":"a","size":1,"id":"b"})");
+    EXPECT_EQ(response.status, 400) << path;
+    EXPECT_EQ(response.body, R"(["invalid","body: the member 'id' is there twice"])") << path;
+  }
+}
+
 }  // namespace
 }  // namespace cairn::doors

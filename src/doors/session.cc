@@ -42,6 +42,14 @@ void Session::set_user(std::shared_ptr<AclUser> user) {
   user_ = std::move(user);
 }
 
+size_t Session::HeldBytes() const {
+  size_t bytes = multi.queued_bytes + multi.watched_bytes + late_bytes;
+  if (blocked) bytes += blocked->args->bytes();
+  if (behind_it) bytes += behind_it->bytes();
+  if (subscriptions != nullptr) bytes += subscriptions->bytes();
+  return bytes;
+}
+
 void Session::EndMulti() {
   multi.Clear();
   queued_commands = 0;
@@ -70,8 +78,18 @@ size_t Session::subscription_count(ChannelKind kind) const {
   return 0;
 }
 
+void Session::NoteTracking() {
+  tracking_ = tracking != nullptr;
+  tracking_broadcast_ = tracking != nullptr && tracking->options().broadcast;
+  tracking_redirect_ =
+      tracking == nullptr ? -1 : static_cast<int64_t>(tracking->options().redirect);
+  redirect_broken = false;
+}
+
 void Session::Reset() {
   EndMulti();
+  tracking.reset();
+  NoteTracking();
   subscriptions.reset();
   attachment.reset();
   monitor = false;
@@ -86,31 +104,37 @@ void Session::Reset() {
 }
 
 std::string Session::Describe(Timestamp now) const {
-  net::RespConnection::Stats stats;
-  if (connection_.loop().InLoop()) stats = connection_.stats();
+  const net::RespConnection::Stats stats = connection_.stats();
   std::string flags;
   if (monitor) flags += 'O';
   if (subscribed()) flags += 'P';
   if (in_multi) flags += 'x';
   if (is_blocked) flags += 'b';
+  if (tracking_) flags += 't';
+  if (redirect_broken) flags += 'R';
+  if (tracking_broadcast_) flags += 'B';
   if (closing) flags += 'c';
   if (no_evict) flags += 'e';
   if (no_touch) flags += 'T';
   if (flags.empty()) flags = "N";
   const Command* command = last_command;
+  // Most of what waits is in blocks; what is not yet, in the buffer behind them.
+  const size_t in_buffer = stats.output_blocks == 0 ? stats.output_bytes : 0;
   const std::lock_guard lock(text_mutex_);
   return fmt::format(
       "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} "
-      "multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem=0 rbs={} rbp=0 obl={} oll=0 omem=0 "
-      "tot-mem={} events=r cmd={} user={} redir=-1 resp={} lib-name={} lib-ver={}",
+      "multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs={} rbp={} obl={} oll={} omem={} "
+      "tot-mem={} events={} cmd={} user={} redir={} resp={} lib-name={} lib-ver={}",
       id(), connection_.peer(), connection_.local(), fd_, name_, (now.us - opened_.us) / 1'000'000,
       (now.us - last_active_us) / 1'000'000, flags, static_cast<int>(db),
       static_cast<size_t>(channels_), static_cast<size_t>(patterns_),
       static_cast<size_t>(shard_channels_), in_multi ? static_cast<int64_t>(queued_commands) : -1,
-      stats.input_bytes, stats.input_capacity - stats.input_bytes, stats.output_capacity,
-      stats.output_bytes, stats.input_capacity + stats.output_capacity,
-      command == nullptr ? "NULL" : command->name, user_->name(), static_cast<int>(protocol),
-      library_name_, library_version_);
+      stats.input_bytes, stats.input_capacity - stats.input_bytes, stats.held_bytes,
+      stats.output_capacity, stats.output_capacity, in_buffer, stats.output_blocks,
+      stats.output_bytes, sizeof(Session) + stats.memory(), stats.output_bytes > 0 ? "rw" : "r",
+      command == nullptr ? "NULL" : command->name, user_->name(),
+      static_cast<int64_t>(tracking_redirect_), static_cast<int>(protocol), library_name_,
+      library_version_);
 }
 
 }  // namespace cairn::doors

@@ -18,6 +18,7 @@
 #include "doors/command.h"
 #include "doors/instance.h"
 #include "doors/pubsub.h"
+#include "doors/tracking.h"
 #include "doors/waiters.h"
 #include "net/loop.h"
 #include "net/resp/server.h"
@@ -49,6 +50,7 @@ struct MultiState {
   std::vector<QueuedCommand> queue;
   size_t queued_bytes = 0;
   WatchedKeys watched;
+  size_t watched_bytes = 0;
 
   void Clear() { *this = MultiState(); }
 };
@@ -101,6 +103,12 @@ struct BlockedRequest {
   bool looking = false;              // its command is running again
   std::vector<store::Topic> asked;   // to be answered when it has run
   std::optional<UnblockWith> ended;  // meanwhile its time ran out, or its wait was ended
+  // Meanwhile another transaction has served it, with this result.
+  struct Served {
+    std::shared_ptr<Work> work;
+    Result<store::Commit> commit;
+  };
+  std::optional<Served> served;
 };
 
 // A message that waits behind the reply to a request.
@@ -132,6 +140,10 @@ class Session final : public net::RespSession {
   Caller caller() const {
     Caller caller{.db = db, .protocol = protocol, .connection_id = connection_.id()};
     if (!user_->is_default() || !user_->unrestricted()) caller.user = user_;
+    if (tracking != nullptr) [[unlikely]] {
+      caller.origin = tracking->origin();
+      caller.reads_since = tracking->reads_since;
+    }
     return caller;
   }
 
@@ -145,16 +157,20 @@ class Session final : public net::RespSession {
   void set_library_name(std::string_view name) { SetText(library_name_, name); }
   void set_library_version(std::string_view version) { SetText(library_version_, version); }
 
-  // One line of CLIENT LIST, without line end. On the session's own loop it also knows the sizes of
-  // the connection's buffers; elsewhere they are given as 0.
+  // One line of CLIENT LIST, without line end.
   std::string Describe(Timestamp now) const;
 
+  // To be called when `tracking` has changed: what Describe shows of it.
+  void NoteTracking();
   // To be called when `subscriptions` have changed.
   void CountSubscriptions();
   size_t subscription_count(ChannelKind kind) const;
   // Whether it listens to anything. In RESP2 such a connection can do little else.
   bool subscribed() const { return subscribed_; }
   bool confined() const { return subscribed() && protocol == 2; }
+
+  // What is kept for the connection beside its buffers.
+  size_t HeldBytes() const;
 
   // Leaves MULTI and forgets what was queued and watched.
   void EndMulti();
@@ -172,7 +188,8 @@ class Session final : public net::RespSession {
   Shared<bool> in_multi{false};       // multi.open, for Describe
   Shared<bool> is_blocked{false};     // blocked.has_value(), for other loops
   Shared<bool> closing{false};
-  Shared<bool> monitor{false};  // sees what others do
+  Shared<bool> monitor{false};          // sees what others do
+  Shared<bool> redirect_broken{false};  // whom CLIENT TRACKING redirects to is gone
 
   MultiState multi;
   std::optional<BlockedRequest> blocked;
@@ -181,11 +198,15 @@ class Session final : public net::RespSession {
   bool with_pool = false;                  // its requests are being run there
   std::optional<bool> behind_may_write;    // what has been found out there about `behind_it`
   std::vector<LateMessage> late_messages;  // that came meanwhile
+  size_t late_bytes = 0;                   // of their texts
+  uint32_t failed_logins = 0;              // in a row
+  std::optional<net::Timer> delay;         // until it ends, no reply is sealed
   ReplyMode reply_mode = ReplyMode::kOn;
   UnsealedReplies unsealed;
   store::Subscription monitoring;                // MONITOR, while `monitor`
   std::unique_ptr<Subscriptions> subscriptions;  // null until it listens to something
   std::unique_ptr<Attachment> attachment;        // null: none
+  std::unique_ptr<TrackedClient> tracking;       // CLIENT TRACKING; null: off
 
  private:
   std::string Text(const std::string& text) const;
@@ -199,6 +220,9 @@ class Session final : public net::RespSession {
   Shared<size_t> channels_{0};
   Shared<size_t> patterns_{0};
   Shared<size_t> shard_channels_{0};
+  Shared<bool> tracking_{false};
+  Shared<bool> tracking_broadcast_{false};
+  Shared<int64_t> tracking_redirect_{-1};
   mutable std::mutex text_mutex_;
   std::shared_ptr<AclUser> user_;  // changed by the loop, under text_mutex_
   std::string name_;

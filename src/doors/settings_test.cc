@@ -60,5 +60,41 @@ TEST_F(SettingsTest, NamesWhatItRefuses) {
             "ERR CONFIG SET failed (possibly related to argument 'Size') - duplicate parameter");
 }
 
+TEST_F(SettingsTest, SaysWhatToDoAboutAFixedSetting) {
+  settings_.Add(Setting::Fixed("weight", "1048576", "it is what it is"));
+  EXPECT_EQ(Set({{"weight", "1mb"}}), "OK");
+  EXPECT_EQ(Set({{"weight", "2mb"}}),
+            "ERR CONFIG SET failed (possibly related to argument 'weight') - can't set immutable "
+            "config: it is what it is");
+}
+
+TEST_F(SettingsTest, AFormerNameIsTheSameSetting) {
+  settings_.Add({.name = "colour", .get = [this] { return color_; }, .former_name_of = "color"});
+  EXPECT_EQ(Set({{"colour", "blue"}}), "OK");
+  EXPECT_EQ(color_, "blue");
+  EXPECT_EQ(Set({{"colour", "a"}, {"color", "b"}}),
+            "ERR CONFIG SET failed (possibly related to argument 'color') - duplicate parameter");
+}
+
+TEST(SettingValuesTest, BytesHaveUnits) {
+  const auto parse = [](std::string_view text) {
+    const Result<int64_t> bytes = ParseSettingBytes(text, 0, INT64_MAX);
+    return bytes.ok() ? *bytes : -1;
+  };
+  EXPECT_EQ(parse("100"), 100);
+  EXPECT_EQ(parse("100b"), 100);
+  EXPECT_EQ(parse("1k"), 1000);
+  EXPECT_EQ(parse("1KB"), 1024);
+  EXPECT_EQ(parse("2m"), 2'000'000);
+  EXPECT_EQ(parse("2Mb"), 2 * 1024 * 1024);
+  EXPECT_EQ(parse("3g"), 3'000'000'000);
+  EXPECT_EQ(parse("3gb"), 3LL * 1024 * 1024 * 1024);
+  for (const char* bad : {"", "b", "kb", "1tb", "1 kb", "-1", "1.5mb", "9223372036854775807kb"}) {
+    EXPECT_EQ(parse(bad), -1) << bad;
+  }
+  EXPECT_EQ(ParseSettingBytes("2mb", 0, 1000).error().message,
+            "argument must be between 0 and 1000 inclusive");
+}
+
 }  // namespace
 }  // namespace cairn::doors

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -31,6 +32,12 @@ uint8_t DbAfter(const QueuedCommand& queued, uint8_t db) {
   return parser.ok() ? selected : db;
 }
 
+// And which protocol its reply is to speak: HELLO likewise.
+int ProtocolAfter(const QueuedCommand& queued, int protocol, const Acl& acl) {
+  if (queued.command->name != "hello") return protocol;
+  return ProtocolAfterHello(queued.args.view(), acl).value_or(protocol);
+}
+
 std::string ChangedRulesText(const AclRefusal& refusal) {
   constexpr std::string_view kReasons[] = {
       "no permission to execute the command or subcommand",
@@ -47,7 +54,8 @@ class ExecWork final : public Work {
   ExecWork(Dispatcher& dispatcher, const Session& session, MultiState multi)
       : instance_(dispatcher.instance()),
         queue_(std::move(multi.queue)),
-        watched_(std::move(multi.watched)) {
+        watched_(std::move(multi.watched)),
+        charge_(instance_.reply_bounds().budget, multi.queued_bytes + multi.watched_bytes) {
     Caller caller = session.caller();
     Bytes scratch;
     for (const QueuedCommand& queued : queue_) {
@@ -59,9 +67,13 @@ class ExecWork final : public Work {
       }
       if (queued.command->run && !steps_.back().refusal) {
         AddScopes(*queued.command, queued.args.view(), caller.db, scopes, scratch);
-        if (queued.command->Has(kWrite)) access = store::Access::kWrite;
+        if (queued.command->access() == store::Access::kWrite) access = store::Access::kWrite;
+        if (caller.reads_since && NamesReadKeys(*queued.command)) {
+          instance_.tracking().Remember(session.id(), KeysIn(*queued.command, queued.args.view()));
+        }
       }
       caller.db = DbAfter(queued, caller.db);
+      caller.protocol = ProtocolAfter(queued, caller.protocol, instance_.acl());
     }
     for (const auto& [key, version] : watched_) AddKeyScope(key.db, key.key, scopes, scratch);
     held.exclusive = scopes.exclusive();
@@ -71,21 +83,27 @@ class ExecWork final : public Work {
   Result<void> Run(store::Transaction& transaction) override {
     replies_.clear();
     held.wanted.Clear();
+    if (!steps_.empty()) transaction.set_origin(steps_.front().caller.origin);
     CAIRN_ASSIGN_OR_RETURN(stale_, WatchedKeyChanged(transaction));
     if (stale_) return {};
-    for (size_t i = 0; i < queue_.size(); ++i) {
-      if (queue_[i].command->run && !steps_[i].refusal)
-        CAIRN_RETURN_IF_ERROR(RunStep(transaction, i));
-      steps_[i].reply_end = replies_.size();
-    }
-    return {};
+    meter_.emplace(on_loop ? instance_.loop_reply_bounds() : instance_.reply_bounds());
+    net::RespWriter(replies_, 2).ArrayHeader(queue_.size());
+    header_end_ = replies_.size();
+    Result<void> ran = RunSteps(transaction);
+    if (!meter_->overrun()) return ran;
+    replies_ = {};
+    if (!on_loop) return ran;
+    return Error{ErrorCode::kWouldBlock, "the replies are too large for an event loop"};
   }
 
   void Finish(Dispatcher& dispatcher, Session& session) override {
-    net::RespWriter reply(session.connection().out(), session.protocol);
+    std::string& out = session.connection().out();
+    net::RespWriter reply(out, session.protocol);
     if (stale_) return reply.NullArray();
-    reply.ArrayHeader(queue_.size());
-    size_t begin = 0;
+    // If all replies were made together, they are all there is.
+    const bool whole = std::ranges::all_of(steps_, [](const Step& step) { return step.ran; });
+    if (!whole) out.append(replies_, 0, header_end_);
+    size_t begin = header_end_;
     for (size_t i = 0; i < queue_.size(); ++i) {
       const Command& command = *queue_[i].command;
       const Args args = queue_[i].args.view();
@@ -100,17 +118,22 @@ class ExecWork final : public Work {
         dispatcher.RunOnConnection(session, command, args);
         continue;
       }
-      session.connection().out().append(replies_, begin, step.reply_end - begin);
+      if (!whole) out.append(replies_, begin, step.reply_end - begin);
       begin = step.reply_end;
+      // CLIENT TRACKING ON or CLIENT CACHING stood before it in the queue.
+      if (!step.caller.reads_since) dispatcher.DisownReads(session, command, args);
       dispatcher.Count(session, command, args, step.ns, step.failed);
       dispatcher.counters().LookedUp(step.lookups.hits, step.lookups.misses);
     }
+    if (whole) AppendReply(out, std::move(replies_));
+    meter_.reset();
   }
 
  private:
   struct Step {
     Caller caller;
-    size_t reply_end = 0;  // in replies_
+    bool ran = false;      // in the transaction: its reply is in replies_
+    size_t reply_end = 0;  // there
     uint64_t ns = 0;
     bool failed = false;
     KeyLookups lookups;
@@ -126,6 +149,15 @@ class ExecWork final : public Work {
     return false;
   }
 
+  Result<void> RunSteps(store::Transaction& transaction) {
+    for (size_t i = 0; i < queue_.size(); ++i) {
+      steps_[i].ran = queue_[i].command->run && !steps_[i].refusal;
+      if (steps_[i].ran) CAIRN_RETURN_IF_ERROR(RunStep(transaction, i));
+      steps_[i].reply_end = replies_.size();
+    }
+    return {};
+  }
+
   Result<void> RunStep(store::Transaction& transaction, size_t index) {
     const QueuedCommand& queued = queue_[index];
     Step& step = steps_[index];
@@ -134,10 +166,10 @@ class ExecWork final : public Work {
                            *queued.command,
                            queued.args.view(),
                            step.caller,
-                           net::RespWriter(replies_, step.caller.protocol),
+                           net::RespWriter(replies_, step.caller.protocol, &*meter_),
                            instance_.pubsub(),
                            held};
-    Result<void> result = queued.command->run(context);
+    Result<void> result = RunHandlerOf(context, *meter_);
     step.ns = instance_.clock().MonotonicNs() - begin_ns;
     step.failed = context.failed;
     step.lookups = context.lookups;
@@ -147,8 +179,11 @@ class ExecWork final : public Work {
   Instance& instance_;
   const std::vector<QueuedCommand> queue_;
   const WatchedKeys watched_;
+  const net::BufferCharge charge_;  // for the two
   std::vector<Step> steps_;
-  std::string replies_;
+  std::string replies_;  // one array
+  size_t header_end_ = 0;
+  std::optional<net::ReplyMeter> meter_;
   bool stale_ = false;
 };
 
@@ -159,6 +194,7 @@ class WatchWork final : public Work {
     Bytes scratch;
     for (const std::string_view key : keys) {
       watched_[{db, Bytes(key)}] = 0;
+      bytes_ += key.size() + sizeof(WatchedKeys::value_type);
       AddKeyScope(db, key, scopes, scratch);
     }
   }
@@ -173,6 +209,7 @@ class WatchWork final : public Work {
   void Finish(Dispatcher& dispatcher, Session& session) override {
     // Watched again, a key keeps its older version: a change since then must not be forgotten.
     session.multi.watched.merge(watched_);
+    session.multi.watched_bytes += bytes_;
     dispatcher.counters().Ran(command_.index, 0, false);
     net::RespWriter(session.connection().out(), session.protocol).Ok();
   }
@@ -181,6 +218,7 @@ class WatchWork final : public Work {
   Instance& instance_;
   const Command& command_;
   WatchedKeys watched_;
+  size_t bytes_ = 0;
 };
 
 void Multi(ConnectionContext& context) {
@@ -229,6 +267,7 @@ std::unique_ptr<Work> Watch(ConnectionContext& context) {
 
 void Unwatch(ConnectionContext& context) {
   context.session.multi.watched.clear();
+  context.session.multi.watched_bytes = 0;
   context.reply.Ok();
 }
 

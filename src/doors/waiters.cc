@@ -23,28 +23,106 @@ Waiters::Line& Waiters::LineOf(store::Topic topic) {
 }
 
 std::unique_ptr<Waiters::Place> Waiters::Join(std::span<const store::Topic> topics, Kind kind,
-                                              Ask ask, Look look,
-                                              std::optional<store::Topic> everyone) {
+                                              Ask ask, Look look, JoinOptions options) {
   const std::lock_guard lock(mutex_);
   const uint64_t id = next_place_++;
-  Waiter waiter{{topics.begin(), topics.end()}, kind, std::move(ask), std::move(look)};
+  Waiter waiter{{topics.begin(), topics.end()},
+                kind,
+                std::move(ask),
+                std::move(look),
+                std::move(options.service)};
   for (const store::Topic topic : topics) LineOf(topic).places.insert(id);
-  if (everyone) {
-    Line& line = LineOf(*everyone);
+  if (options.everyone) {
+    Line& line = LineOf(*options.everyone);
     line.asks_all = true;
     line.places.insert(id);
-    waiter.topics.push_back(*everyone);
+    waiter.topics.push_back(*options.everyone);
   }
   waiters_.emplace(id, std::move(waiter));
   size_ = waiters_.size();
   // What was stored between the waiter's own look and now has woken nobody.
-  for (const store::Topic topic : topics) Woken(topic);
+  if (!options.missed_nothing) {
+    for (const store::Topic topic : topics) Woken(topic);
+  }
   return std::make_unique<Place>(*this, id);
 }
 
 bool Waiters::Withdraw(uint64_t place) {
   const std::lock_guard lock(mutex_);
+  const auto waiter = waiters_.find(place);
+  if (waiter == waiters_.end() || waiter->second.served) return false;
+  if (waiter->second.claimed) {
+    waiter->second.leaving = true;
+    return false;
+  }
   return Remove(place);
+}
+
+void Waiters::Leave(uint64_t place) {
+  const std::lock_guard lock(mutex_);
+  Remove(place);
+}
+
+Waiters::Claim Waiters::ClaimNext(store::Topic topic, uint64_t after,
+                                  const std::set<std::string_view>& done) {
+  const std::lock_guard lock(mutex_);
+  const auto line = lines_.find(topic.id);
+  if (line == lines_.end()) return {};
+  const std::set<uint64_t>& places = line->second.places;
+  for (auto at = places.upper_bound(after); at != places.end(); ++at) {
+    Waiter& waiter = waiters_.at(*at);
+    if (waiter.served || done.contains(waiter.kind.name)) continue;
+    if (!waiter.service.make_work) return {};
+    if (waiter.claimed) return {.claimed = Claimed::kBusy, .place = *at};
+    waiter.claimed = true;
+    return {.claimed = Claimed::kYes,
+            .place = *at,
+            .kind = waiter.kind.name,
+            .speaks_for_its_kind = waiter.kind.takes && !line->second.asks_all,
+            .make_work = waiter.service.make_work,
+            .tell = waiter.service.tell};
+  }
+  return {};
+}
+
+Waiters::Claimed Waiters::ClaimOwn(uint64_t place) {
+  const std::lock_guard lock(mutex_);
+  const auto waiter = waiters_.find(place);
+  if (waiter == waiters_.end() || waiter->second.served) return Claimed::kNobody;
+  if (std::exchange(waiter->second.claimed, true)) return Claimed::kBusy;
+  return Claimed::kYes;
+}
+
+void Waiters::Release(uint64_t place) {
+  const std::lock_guard lock(mutex_);
+  const auto found = waiters_.find(place);
+  if (found == waiters_.end()) return;
+  Waiter& waiter = found->second;
+  waiter.claimed = false;
+  released_.notify_all();
+  if (std::exchange(waiter.leaving, false)) waiter.ask(place, waiter.topics.front());
+}
+
+void Waiters::Settle(uint64_t place) {
+  const std::lock_guard lock(mutex_);
+  Remove(place);
+}
+
+void Waiters::SetServed(uint64_t place) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = waiters_.find(place); found != waiters_.end()) {
+    found->second.served = true;
+    found->second.claimed = false;
+    released_.notify_all();
+  }
+}
+
+void Waiters::AwaitRelease(uint64_t place) {
+  std::unique_lock lock(mutex_);
+  released_.wait(lock, [&] {
+    const auto waiter = waiters_.find(place);
+    return waiter == waiters_.end() || !waiter->second.claimed;
+  });
 }
 
 bool Waiters::Remove(uint64_t place) {
@@ -53,6 +131,7 @@ bool Waiters::Remove(uint64_t place) {
   const std::vector<store::Topic> topics = std::move(waiter->second.topics);
   waiters_.erase(waiter);
   size_ = waiters_.size();
+  released_.notify_all();
   for (const store::Topic topic : topics) {
     const auto line = lines_.find(topic.id);
     if (line == lines_.end()) continue;
@@ -82,7 +161,7 @@ void Waiters::ServeNow(store::Topic topic, Dispatcher& by) {
     if (next == line->second.places.end()) return;
     asked = *next;
     const Waiter& waiter = waiters_.at(asked);
-    if (IsAsked(asked, waiter)) return;
+    if (IsAsked(asked, waiter) || waiter.claimed || waiter.service.make_work) return;
     const Kind kind = waiter.kind;
     switch (waiter.look(by)) {
       case Found::kSomething:
@@ -166,6 +245,11 @@ void Waiters::AskNext(store::Topic topic, Line& line) {
       return;
     }
   }
+}
+
+bool Waiters::IsWaiting(uint64_t place) const {
+  const std::lock_guard lock(mutex_);
+  return waiters_.contains(place);
 }
 
 bool Waiters::AnyoneWaits(std::span<const store::Topic> topics) const {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <utility>
+
 #include "base/result.h"
 #include "doors/command.h"
 #include "store/scopes.h"
@@ -10,6 +14,15 @@ namespace cairn::doors {
 
 class Dispatcher;
 class Session;
+
+// Appends a reply, without a copy if it is the first.
+inline void AppendReply(std::string& out, std::string&& reply) {
+  if (out.empty() && reply.size() > out.capacity()) {
+    out = std::move(reply);
+  } else {
+    out.append(reply);
+  }
+}
 
 // The part of one request that happens in the store, kept apart from the connection so that it can
 // go on elsewhere while the connection waits, or is gone:
@@ -25,6 +38,15 @@ class Work {
   store::Scopes scopes;
   store::Access access = store::Access::kRead;
   HeldScopes held;
+  bool on_loop = false;  // an event loop runs it and others wait for that
+
+  // It looks again for the blocked client with this place in the lines; 0: for nobody.
+  uint64_t place = 0;
+  // Whose client was served by another transaction before this could: nothing has run, and there is
+  // nothing to finish.
+  bool gone = false;
+  // At Finish: the transaction it ran in has not ended, and holds its scopes.
+  bool still_held = false;
 
   // After a Run that asked for more scopes than it had: whether to run it again, now with them.
   bool Widen() { return held.Widen(scopes); }

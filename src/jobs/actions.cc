@@ -67,6 +67,10 @@ Result<Job> Get(store::Reader& reader, std::string_view id) {
     CAIRN_ASSIGN_OR_RETURN(auto job, LoadJob(reader, id));
     if (job) return std::move(*job);
   }
+  return NoSuchJob(id);
+}
+
+Error NoSuchJob(std::string_view id) {
   return Refuse(Reason::kNotFound, fmt::format("there is no job {}", Printable(id, 64)));
 }
 
@@ -77,8 +81,7 @@ Result<void> CheckQueue(const doors::QueueScope* queues, std::string_view queue)
 }
 
 Result<void> CheckJob(const doors::QueueScope* queues, const Job& job) {
-  if (doors::Allows(queues, job.queue)) return {};
-  return Refuse(Reason::kForbidden, fmt::format("the key is not for the queue of {}", job.id));
+  return doors::Allows(queues, job.queue) ? Result<void>() : Result<void>(NoSuchJob(job.id));
 }
 
 Result<std::vector<JobError>> GetErrors(store::Reader& reader, const Job& job) {
@@ -241,6 +244,7 @@ Result<EnqueueResult> Replay(Context& context, std::string_view id) {
   job.timeout_ms = source.timeout_ms;
   job.tags = source.tags;
   job.checkpoint = source.checkpoint;
+  job.agent = source.agent;
   job.parent_id = source.id;
   job.concurrency_key = source.concurrency_key;
   job.rate_key = source.rate_key;

@@ -94,6 +94,11 @@ Result<void> CheckBatch(const doors::QueueScope* queues, const BatchOptions& opt
                 "the key is for some queues alone, and the batch has no callback_queue");
 }
 
+Result<void> CheckBatch(const doors::QueueScope* queues, const Batch& batch) {
+  const bool allowed = CheckBatch(queues, batch.options).ok();
+  return allowed ? Result<void>() : Result<void>(NoBatch(batch.id));
+}
+
 Result<void> CheckBatchOptions(const BatchOptions& options) {
   if (!options.callback_queue.empty() && !IsName(options.callback_queue, kMaxQueueNameBytes)) {
     return Refuse(Reason::kValidation, "callback_queue is not the name of a queue");
@@ -137,7 +142,7 @@ Result<Batch> SealBatch(Context& context, std::string_view id) {
   CAIRN_ASSIGN_OR_RETURN(const auto found, ledger.BatchOf(id));
   if (!found) return NoBatch(id);
   Ledger::BatchRow& row = **found;
-  CAIRN_RETURN_IF_ERROR(CheckBatch(context.queues, row.batch.options));
+  CAIRN_RETURN_IF_ERROR(CheckBatch(context.queues, row.batch));
   if (!std::exchange(row.batch.sealed, true)) {
     row.changed = true;
     std::string data = "{";

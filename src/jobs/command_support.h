@@ -17,13 +17,11 @@ using Scoping = void (*)(doors::Args, Held&);
 // Writes the reply. A refusal it returns is the reply.
 using Handler = Result<void> (*)(doors::CommandContext&, Context&);
 
-// Whether what a command has done is put into the audit log: what operators do is, what producers
-// and workers do all day is not.
-enum class Audit : uint8_t { kNo, kYes };
+// Why the audit log does not have what producers and workers do.
+inline constexpr std::string_view kWorkOfJobs = "is done all day: the jobs tell it";
 
 // Adds a row: group, version, scopes and the way from refusal to reply are the same for all.
-void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Handler handler,
-            Audit kept = Audit::kNo);
+void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Handler handler);
 
 // The queues that the caller may touch; null: all.
 const doors::QueueScope* QueuesOf(const doors::Caller& caller);

@@ -1,10 +1,6 @@
 #include "jobs/commands.h"
 
-#include <algorithm>
-#include <cctype>
-
 #include "doors/acl.h"
-#include "doors/audit_log.h"
 #include "jobs/command_support.h"
 #include "jobs/refusal.h"
 
@@ -14,24 +10,6 @@ namespace cairn::jobs {
 using doors::ArgParser;
 using doors::Args;
 using doors::CommandContext;
-
-namespace {
-
-// The command as the audit log has it: with its first argument, which is what it is about.
-doors::AuditEntry EntryOf(const CommandContext& context) {
-  std::string path(context.command.name);
-  std::ranges::transform(path, path.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  if (context.args.size() > 1) path.append(" ").append(context.args[1]);
-  const doors::AclUser* const user = context.caller.user.get();
-  return {.principal = std::string(user == nullptr ? doors::kDefaultUser : user->name()),
-          .role = user == nullptr ? "admin" : user->role(),
-          .method = "RESP",
-          .path = std::move(path),
-          .query = {}};
-}
-
-}  // namespace
 
 Error Syntax(std::string_view text) { return Refuse(Reason::kValidation, text); }
 
@@ -43,8 +21,7 @@ const doors::QueueScope* QueuesOf(const doors::Caller& caller) {
   return caller.user == nullptr ? nullptr : caller.user->queues();
 }
 
-void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Handler handler,
-            Audit kept) {
+void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Handler handler) {
   row.group = "jobs";
   row.since = "0.1.0";
   row.add_scopes = [scoping](Args args, uint8_t /*db*/, store::Scopes& scopes) {
@@ -52,17 +29,12 @@ void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Hand
     scoping(args, held);
     held.AddTo(scopes);
   };
-  const bool audited = kept == Audit::kYes;
-  doors::AuditLog& audit = instance.audit();
-  row.run = [scoping, handler, audited, &audit](CommandContext& context) -> Result<void> {
+  row.run = [scoping, handler](CommandContext& context) -> Result<void> {
     Held held = context.held.exclusive ? Held::Everything() : Held();
     if (!held.everything()) scoping(context.args, held);
     Context here{context.transaction, held, QueuesOf(context.caller)};
     const Result<void> done = handler(context, here);
-    if (done.ok()) {
-      if (audited && !context.failed) audit.Append(context.transaction, EntryOf(context));
-      return {};
-    }
+    if (done.ok()) return {};
     if (held.wants_everything) return context.Require(store::Scopes::Exclusive());
     if (FindReason(done.error()) == nullptr) return done.error();
     return context.Fail(done.error().message);

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <set>
 
-#include "jobs/event.h"
+#include "jobs/event_trim.h"
 #include "jobs/job_json.h"
 #include "jobs/lease_rows.h"
 #include "jobs/ledger.h"
@@ -22,13 +22,14 @@ using store::Timer;
 
 constexpr int64_t kSpanMs = 10;
 constexpr uint64_t kNsPerMs = 1'000'000;
-// Rows that one look finds, and rows that one transaction acts on.
+// Rows that one look finds, and rows that one transaction acts on: so few that the largest jobs
+// stay within what any server lets a transaction write (limits.transaction), or they would wait for
+// ever.
 constexpr size_t kFound = 1'000;
-constexpr size_t kActed = 64;
+constexpr size_t kActed = 32;
 // Finished jobs removed in one transaction.
 constexpr size_t kPurged = 200;
 constexpr int64_t kTidyMs = 60'000;
-constexpr size_t kTidied = 10'000;
 // A row that is overdue by this much has lost its timer.
 constexpr uint64_t kOverdueNs = 5'000 * kNsPerMs;
 
@@ -428,39 +429,13 @@ class DueTimers::Tidy final : public store::TimerHandler {
   }
 
   Result<void> Fire(store::Transaction& transaction, const Timer& /*timer*/) override {
-    CAIRN_ASSIGN_OR_RETURN(const bool more, RemoveEvents(transaction));
+    CAIRN_ASSIGN_OR_RETURN(const bool more, TrimEvents(transaction));
     CAIRN_RETURN_IF_ERROR(FindOverdue(transaction));
     ArmTidy(transaction, more);
     return {};
   }
 
  private:
-  static Result<bool> RemoveEvents(store::Transaction& transaction) {
-    CAIRN_ASSIGN_OR_RETURN(const uint64_t removed, RemovedEvents(transaction));
-    CAIRN_ASSIGN_OR_RETURN(const uint64_t newest, NewestEvent(transaction));
-    const uint64_t oldest_ns = NowNs(transaction) - kEventsKeptMs * kNsPerMs;
-    const uint64_t first_kept = newest > kEventsKept ? newest - kEventsKept : 0;
-    store::Range range = store::Range::Prefix(Space::kJobs, family::kEvent);
-    range.begin = EventKey(removed + 1);
-    std::vector<Bytes> old;
-    uint64_t last = removed;
-    CAIRN_RETURN_IF_ERROR(
-        transaction.Scan(range, {.limit = kTidied}, [&](BytesView key, BytesView value) {
-          const uint64_t number = DecodeEventNumber(key).value_or(0);
-          if (number >= first_kept && EventRowTime(value) >= oldest_ns) return false;
-          old.emplace_back(key);
-          last = number;
-          return last - removed < kTidied;
-        }));
-    for (const Bytes& key : old) transaction.Delete(InJobs(key));
-    if (last != removed) {
-      Bytes value;
-      AppendBig64(value, last);
-      transaction.Put(InJobs(EventCursorKey()), value);
-    }
-    return last - removed >= kTidied;
-  }
-
   static Result<void> FindOverdue(store::Transaction& transaction) {
     const store::Range range{Space::kJobs, Bytes(family::kDue),
                              DueKey(NowNs(transaction) - kOverdueNs, 0, {}, {})};

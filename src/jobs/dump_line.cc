@@ -191,6 +191,7 @@ void VisitMembers(Line& line, Visitor& visit) {
   visit("tags", job.tags);
   visit("progress", job.progress);
   visit("checkpoint", job.checkpoint);
+  visit("agent", job.agent);
   visit("result", job.result);
   visit("trace_parent", job.trace_parent);
   visit("worker_id", job.worker_id);
@@ -471,6 +472,7 @@ void CheckLine(const JobLine& line, Reader& reader) {
   CheckJson("tags", job.tags, reader);
   CheckJson("progress", job.progress, reader);
   CheckJson("checkpoint", job.checkpoint, reader);
+  CheckJson("agent", job.agent, reader);
   CheckJson("result", job.result, reader);
   CheckJson("chain_config", job.chain_config, reader);
   if (job.state == State::kActive && (job.lease_token == 0 || job.lease_expires_ns == 0)) {

@@ -366,7 +366,7 @@ TEST_F(DumpTest, EachJobIsToldOfOnceAndWebhooksHearNothing) {
   const auto events = ReadEvents(**snapshot, 0, 10'000);
   ASSERT_TRUE(events.ok());
   std::map<std::string, int> told;
-  for (const Event& event : *events) {
+  for (const Event& event : events->events) {
     EXPECT_EQ(event.type, EventType::kUpdated);
     EXPECT_EQ(event.data, R"({"restored":true})");
     ++told[event.job];

@@ -73,6 +73,7 @@ Result<void> CheckDocuments(const EnqueueRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckJson("tags", request.tags, kMaxDocumentBytes, JsonKind::kObject));
   CAIRN_RETURN_IF_ERROR(
       CheckJson("checkpoint", request.checkpoint, kMaxDocumentBytes, JsonKind::kAny));
+  CAIRN_RETURN_IF_ERROR(CheckJson("agent", request.agent, kMaxDocumentBytes, JsonKind::kObject));
   CAIRN_RETURN_IF_ERROR(
       CheckJson("chain_config", request.chain_config, kMaxDocumentBytes, JsonKind::kObject));
   if (request.chain.empty()) return {};
@@ -136,7 +137,7 @@ Result<void> CheckStored(Ledger& ledger, const EnqueueRequest& request) {
       return Refuse(Reason::kNotFound,
                     fmt::format("there is no batch {}", Printable(request.batch_id, 64)));
     }
-    CAIRN_RETURN_IF_ERROR(CheckBatch(ledger.context().queues, (*batch)->batch.options));
+    CAIRN_RETURN_IF_ERROR(CheckBatch(ledger.context().queues, (*batch)->batch));
     if ((*batch)->batch.sealed) {
       return Refuse(Reason::kBatch, fmt::format("batch {} is sealed", request.batch_id));
     }
@@ -185,6 +186,7 @@ Job NewJob(const EnqueueRequest& request, const QueueConfig& config) {
   job.on_dependency_failure = request.on_dependency_failure;
   job.tags = request.tags;
   job.checkpoint = request.checkpoint;
+  job.agent = request.agent;
   return job;
 }
 

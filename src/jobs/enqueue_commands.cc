@@ -72,6 +72,7 @@ bool TakeOption(ArgParser& parser, EnqueueRequest& request) {
          TakeNumber(parser, "EXPIRE", request.expire_after_ms) ||
          TakeText(parser, "TAGS", request.tags) ||
          TakeText(parser, "CHECKPOINT", request.checkpoint) ||
+         TakeText(parser, "AGENT", request.agent) ||
          TakeText(parser, "PARENT", request.parent_id) || TakeDependencies(parser, request) ||
          TakeChoice<DependencyPolicy>(parser, "ONDEPFAIL", ParseDependencyPolicy,
                                       request.on_dependency_failure, "fail, ignore or hold") ||
@@ -87,7 +88,7 @@ constexpr std::string_view kOptions =
     "[RETRIES count:integer] [BACKOFF (none | fixed | linear | exponential)] "
     "[BASE milliseconds:integer] [MAXDELAY milliseconds:integer] [JITTER percent:integer] "
     "[TIMEOUT milliseconds:integer] [EXPIRE milliseconds:integer] [TAGS json] "
-    "[CHECKPOINT json] [PARENT job] [DEPENDS (count:integer job ...)] "
+    "[CHECKPOINT json] [AGENT json] [PARENT job] [DEPENDS (count:integer job ...)] "
     "[ONDEPFAIL (fail | ignore | hold)] [CHAIN json] [BATCH batch] [IDEMPOTENCY key] "
     "[CONCURRENCY key] [RATE key] [GROUP group]";
 
@@ -204,7 +205,7 @@ Result<void> RunSeal(CommandContext& command, Context& here) {
 
 Result<void> RunBatch(CommandContext& command, Context& here) {
   CAIRN_ASSIGN_OR_RETURN(const Batch batch, GetBatch(here.transaction, command.args[1]));
-  CAIRN_RETURN_IF_ERROR(CheckBatch(here.queues, batch.options));
+  CAIRN_RETURN_IF_ERROR(CheckBatch(here.queues, batch));
   command.reply.Bulk(BatchJson(batch));
   return {};
 }
@@ -225,6 +226,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
          {.name = "job.enqueue",
           .arity = -3,
           .flags = doors::kWrite | doors::kDenyOom | doors::kFast,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(1)",
           .summary = "Puts a job into a queue.",
           .syntax = enqueue},
@@ -233,6 +235,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
          {.name = "job.enqueuem",
           .arity = -3,
           .flags = doors::kWrite | doors::kDenyOom,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(N) for N jobs",
           .summary = "Puts several jobs into queues, all or none.",
           .syntax = "[CALLBACK (queue payload)] [JOBS json ... | queue [options ...] PAYLOADS "
@@ -242,6 +245,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
          {.name = "job.batchopen",
           .arity = -1,
           .flags = doors::kWrite | doors::kFast,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(1)",
           .summary = "Opens a batch that jobs can join until it is sealed.",
           .syntax = "[callback-queue [callback-payload]]"},
@@ -250,6 +254,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
          {.name = "job.batchseal",
           .arity = 2,
           .flags = doors::kWrite | doors::kFast,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(1)",
           .summary = "Seals a batch: when its last job has ended, it is done.",
           .syntax = "batch"},

@@ -200,6 +200,34 @@ uint64_t EventRowTime(BytesView value) {
   return row.Member(kAt) ? row.Number() : 0;
 }
 
+uint64_t EventRowCount(BytesView value) {
+  if (!value.starts_with('[')) return 1;
+  uint64_t count = 0;
+  size_t depth = 0;
+  for (size_t at = 0; at < value.size(); ++at) {
+    switch (value[at]) {
+      case '"':  // what it says does not count
+        for (++at; at < value.size() && value[at] != '"'; ++at) {
+          if (value[at] == '\\') ++at;
+        }
+        break;
+      case '{':
+        if (depth == 1) ++count;
+        [[fallthrough]];
+      case '[':
+        ++depth;
+        break;
+      case '}':
+      case ']':
+        --depth;
+        break;
+      default:
+        break;
+    }
+  }
+  return count;
+}
+
 Result<std::vector<Event>> DecodeEvents(BytesView key, BytesView value) {
   RowReader row(value);
   const bool several = row.Take("[");
@@ -236,13 +264,15 @@ Result<std::vector<Event>> DecodeEvents(BytesView key, BytesView value) {
   return events;
 }
 
-Result<std::vector<Event>> ReadEvents(store::Reader& reader, uint64_t number, size_t limit) {
-  std::vector<Event> events;
+Result<EventPage> ReadEvents(store::Reader& reader, uint64_t number, size_t limit) {
+  EventPage page;
+  std::vector<Event>& events = page.events;
   std::optional<Error> failure;
   store::Range range = store::Range::Prefix(store::Space::kJobs, family::kEvent);
   // What was removed left marks that a scan would have to step over.
   CAIRN_ASSIGN_OR_RETURN(const uint64_t removed, RemovedEvents(reader));
   const uint64_t after = std::max(number, removed);
+  if (number < removed) page.missed_to = removed;
   range.begin = EventKey(after + 1);
   CAIRN_RETURN_IF_ERROR(reader.Scan(range, {.limit = limit}, [&](BytesView key, BytesView value) {
     Result<std::vector<Event>> row = DecodeEvents(key, value);
@@ -256,7 +286,7 @@ Result<std::vector<Event>> ReadEvents(store::Reader& reader, uint64_t number, si
     return events.size() < limit;
   }));
   if (failure) return *failure;
-  return events;
+  return page;
 }
 
 std::string RemovalData(std::string_view result) {
@@ -304,9 +334,32 @@ Result<uint64_t> NewestEvent(store::Reader& reader) {
 }
 
 Result<uint64_t> RemovedEvents(store::Reader& reader) {
+  CAIRN_ASSIGN_OR_RETURN(const EventTail tail, LoadEventTail(reader));
+  return tail.removed;
+}
+
+Bytes EncodeEventTail(const EventTail& tail) {
+  Bytes row;
+  AppendBig64(row, tail.removed);
+  AppendBig64(row, tail.counted);
+  AppendBig64(row, tail.count);
+  return row;
+}
+
+Result<EventTail> LoadEventTail(store::Reader& reader) {
   const Bytes key = EventCursorKey();
   CAIRN_ASSIGN_OR_RETURN(const auto row, reader.Get(InJobs(key)));
-  return row ? BytesReader(*row).Big64() : uint64_t{0};
+  if (!row) return EventTail{};
+  BytesReader bytes(*row);
+  EventTail tail{.removed = bytes.Big64()};
+  tail.counted = tail.removed;
+  if (bytes.AtEnd()) return tail;  // as versions wrote it that did not count
+  tail.counted = bytes.Big64();
+  tail.count = bytes.Big64();
+  if (!bytes.ok() || tail.counted < tail.removed) {
+    return Error{ErrorCode::kCorruption, "the row that says where the event log begins"};
+  }
+  return tail;
 }
 
 }  // namespace cairn::jobs

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -105,9 +106,18 @@ struct Event {
 Result<std::vector<Event>> DecodeEvents(BytesView key, BytesView value);
 // When they happened, without looking further; 0 for bytes that are no events.
 uint64_t EventRowTime(BytesView value);
+// How many a row has, without taking them apart.
+uint64_t EventRowCount(BytesView value);
 
-// Events after `number`, oldest first, `limit` at most.
-Result<std::vector<Event>> ReadEvents(store::Reader& reader, uint64_t number, size_t limit);
+// What follows an event in the log.
+struct EventPage {
+  std::vector<Event> events;  // oldest first
+  // There were events after the given number that have been removed, up to this one: whoever goes
+  // on from that number has missed them, and says so (EventGaps). 0: none is missing.
+  uint64_t missed_to = 0;
+};
+// Events after `number`, `limit` at most.
+Result<EventPage> ReadEvents(store::Reader& reader, uint64_t number, size_t limit);
 // The data of the completion of a job that is not kept.
 std::string RemovalData(std::string_view result);
 // When such a job ended, and with what.
@@ -122,5 +132,25 @@ Result<std::optional<Removal>> FindRemoval(store::Reader& reader, std::string_vi
 Result<uint64_t> NewestEvent(store::Reader& reader);
 // Events up to this number have been removed: who has seen an older one last has missed some.
 Result<uint64_t> RemovedEvents(store::Reader& reader);
+
+// Where the log begins, and what is known about its length (event_trim.h): the row evc|.
+struct EventTail {
+  uint64_t removed = 0;  // events up to this number are gone
+  uint64_t counted = 0;  // not below `removed`
+  uint64_t count = 0;    // events after `removed`, up to `counted`
+  friend bool operator==(const EventTail&, const EventTail&) = default;
+};
+Bytes EncodeEventTail(const EventTail& tail);
+Result<EventTail> LoadEventTail(store::Reader& reader);
+
+// How often those who read the log from a place of their own found that the events behind it were
+// gone, since the start of the process. Safe to use from any thread.
+struct EventGaps {
+  std::atomic<uint64_t> streams{0};     // GET /events
+  std::atomic<uint64_t> pages{0};       // GET /cluster/events
+  std::atomic<uint64_t> webhooks{0};    //
+  std::atomic<uint64_t> view{0};        // the search view, which is then built anew
+  std::atomic<uint64_t> throughput{0};  // GET /metrics/throughput
+};
 
 }  // namespace cairn::jobs

@@ -65,17 +65,13 @@ Result<std::optional<uint64_t>> LastEventId(const net::HttpRequest& request) {
 struct StreamStart {
   uint64_t number = 0;
   bool resumed = false;
-  uint64_t missed_up_to = 0;  // events that it asked for and that are gone; 0: none
 };
 
 awaitable<Result<StreamStart>> FindStart(SharedParts parts, std::optional<uint64_t> last) {
   StreamStart start;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const uint64_t removed, RemovedEvents(transaction));
     CAIRN_ASSIGN_OR_RETURN(const uint64_t newest, NewestEvent(transaction));
     start = {.number = last.value_or(newest), .resumed = last.has_value()};
-    // 0 asks for whatever there is.
-    if (last && *last > 0 && *last < removed) start.missed_up_to = removed;
     // A number that was never given: of another store, or of one that was lost.
     start.number = std::min(start.number, newest);
     return {};
@@ -86,19 +82,35 @@ awaitable<Result<StreamStart>> FindStart(SharedParts parts, std::optional<uint64
   co_return start;
 }
 
+// Tells that the events from `from` to `to` are gone. Its id is the last of them, so that a stream
+// that comes back is not told again. False if the client is gone.
+awaitable<bool> SendGap(SharedParts parts, uint64_t from, uint64_t to, net::EventSink& sink) {
+  ++parts->gaps->streams;
+  const net::ServerEvent gap(fmt::to_string(to), "gap",
+                             fmt::format(R"({{"missed_from":{},"missed_to":{}}})", from, to));
+  const bool sent = co_await sink.Send(gap);
+  co_return sent;
+}
+
 // Sends all events behind `number` that pass; returns the last one's number, sent or not.
 awaitable<Result<uint64_t>> SendEvents(SharedParts parts, const EventFilter& filter,
                                        uint64_t number, net::EventSink& sink) {
-  std::vector<Event> events;
+  EventPage page;
   const LookBody read = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(events, ReadEvents(transaction, number, kStreamBatch));
+    CAIRN_ASSIGN_OR_RETURN(page, ReadEvents(transaction, number, kStreamBatch));
     return {};
   };
   const Held all = Held::Everything();
   do {
     const Result<void> done = co_await Look(*parts, all, read);
     if (!done.ok()) co_return done.error();
-    for (const Event& event : events) {
+    // 0 asks for whatever there is.
+    if (page.missed_to != 0 && number != 0) {
+      const bool sent = co_await SendGap(parts, number + 1, page.missed_to, sink);
+      if (!sent) co_return number;
+      number = page.missed_to;
+    }
+    for (const Event& event : page.events) {
       number = event.number;
       if (!filter.Passes(event) || !doors::Allows(parts->queues(), event.queue)) continue;
       const net::ServerEvent message(fmt::to_string(event.number),
@@ -106,7 +118,7 @@ awaitable<Result<uint64_t>> SendEvents(SharedParts parts, const EventFilter& fil
       const bool sent = co_await sink.Send(message);
       if (!sent) co_return number;
     }
-  } while (!events.empty());
+  } while (!page.events.empty());
   co_return number;
 }
 
@@ -115,14 +127,10 @@ awaitable<void> RunStream(SharedParts parts, EventFilter filter, StreamStart sta
   doors::RouteStore::Signal signal(parts->store, EventsTopic());
   uint64_t number = start.number;
   // Tells a new stream where it stands, so that one that breaks before its first event misses none.
-  if (!start.resumed || start.missed_up_to != 0) {
-    const net::ServerEvent first(
-        fmt::to_string(std::max(number, start.missed_up_to)),
-        start.missed_up_to != 0 ? "gap" : "position",
-        start.missed_up_to != 0
-            ? fmt::format(R"({{"missed_from":{},"missed_to":{}}})", number + 1, start.missed_up_to)
-            : fmt::format(R"({{"seq":{}}})", number));
-    const bool sent = co_await sink.Send(first);
+  if (!start.resumed) {
+    const net::ServerEvent position(fmt::to_string(number), "position",
+                                    fmt::format(R"({{"seq":{}}})", number));
+    const bool sent = co_await sink.Send(position);
     if (!sent) co_return;
   }
   while (!sink.gone()) {
@@ -156,10 +164,13 @@ awaitable<Result<HttpReply>> GetEventPage(SharedParts parts, const RouteCall& ca
   const Result<int64_t> limit = QueryNumber(call.request, "limit", 100, 1, kMaxPage);
   if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
   std::string text;
+  bool gap = false;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(
-        const std::vector<Event> events,
+        const EventPage page,
         ReadEvents(transaction, static_cast<uint64_t>(*after), static_cast<size_t>(*limit)));
+    const std::vector<Event>& events = page.events;
+    gap = page.missed_to != 0 && *after != 0;  // 0 asks for whatever there is
     CAIRN_ASSIGN_OR_RETURN(const uint64_t removed, RemovedEvents(transaction));
     text = R"({"events":[)";
     for (const Event& event : events) {
@@ -167,14 +178,15 @@ awaitable<Result<HttpReply>> GetEventPage(SharedParts parts, const RouteCall& ca
       if (text.back() != '[') text.push_back(',');
       text += EventJson(event);
     }
-    text +=
-        fmt::format(R"(],"next_seq":{},"removed_seq":{}}})",
-                    events.empty() ? static_cast<uint64_t>(*after) : events.back().number, removed);
+    const uint64_t reached = std::max(static_cast<uint64_t>(*after), page.missed_to);
+    text += fmt::format(R"(],"next_seq":{},"removed_seq":{},"gap":{}}})",
+                        events.empty() ? reached : events.back().number, removed, gap);
     return {};
   };
   const Held all = Held::Everything();
   const Result<void> done = co_await Look(*parts, all, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  if (gap) ++parts->gaps->pages;
   co_return HttpReply(Json(200, std::move(text)));
 }
 
@@ -242,9 +254,8 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
                          "minutes.",
                      .tag = "jobs",
                      .responses = {{200, "Sixty minutes, oldest first.", kThroughputSchema}}};
-  route.handler = [parts, throughput = std::make_shared<Throughput>()](const RouteCall&) {
-    return ShowThroughput(parts, throughput);
-  };
+  route.handler = [parts, throughput = std::make_shared<Throughput>(parts->gaps)](
+                      const RouteCall&) { return ShowThroughput(parts, throughput); };
   table.Add(std::move(route));
 }
 

@@ -64,6 +64,34 @@ TEST_F(EventRoutesTest, AStreamGoesOnWhereItWas) {
   EXPECT_EQ(all.Next(), "enqueued a");
 }
 
+TEST_F(EventRoutesTest, AStreamIsToldWhatTheLogHasLost) {
+  server_.Enqueue("a");
+  EventReader reader(server_.port(), "?last_event_id=0");
+  EXPECT_EQ(reader.Next(), "enqueued a");
+  const std::string seen = reader.last_id();
+  server_.Enqueue("b");
+  server_.Enqueue("c");
+  server_.KeepEvents(1);
+  EventReader resumed(server_.port(), "", seen);
+  EXPECT_EQ(resumed.Next(), "gap");
+  EXPECT_EQ(resumed.data().at("missed_from").as_int64(), std::stoll(seen) + 1);
+  EXPECT_EQ(resumed.data().at("missed_to").as_int64(), std::stoll(seen) + 1);
+  EXPECT_EQ(resumed.Next(), "enqueued c");
+  // It was told, and goes on behind the gap.
+  EventReader again(server_.port(), "", std::to_string(std::stoll(seen) + 1));
+  EXPECT_EQ(again.Next(), "enqueued c");
+  // Whatever there is: nothing was expected that is missing.
+  EventReader all(server_.port(), "?last_event_id=0");
+  EXPECT_EQ(all.Next(), "enqueued c");
+  EXPECT_EQ(server_.gaps().streams, 1U);
+
+  const json::value page = server_.GetOk("/cluster/events?after_seq=" + seen);
+  EXPECT_TRUE(page.at("gap").as_bool());
+  EXPECT_EQ(page.at("events").as_array().size(), 1U);
+  EXPECT_FALSE(server_.GetOk("/cluster/events").at("gap").as_bool());
+  EXPECT_EQ(server_.gaps().pages, 1U);
+}
+
 TEST_F(EventRoutesTest, AStreamTellsOnlyWhatItIsAskedFor) {
   const std::string id = Run("a");
   Run("b");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jobs/event_trim.h"
 #include "jobs/testing/job_server.h"
 
 namespace cairn::jobs {
@@ -19,7 +20,7 @@ std::vector<std::string> TypesAfter(JobServer& server, uint64_t number) {
   const auto events = ReadEvents(**snapshot, number, 1'000);
   EXPECT_TRUE(events.ok());
   std::vector<std::string> types;
-  for (const Event& event : *events) types.emplace_back(EventTypeName(event.type));
+  for (const Event& event : events->events) types.emplace_back(EventTypeName(event.type));
   return types;
 }
 
@@ -36,19 +37,19 @@ TEST(EventTest, EveryTransitionIsInTheLogInOrder) {
             (std::vector<std::string>{"enqueued", "started", "failed", "retrying", "promoted",
                                       "held", "approved", "started", "completed", "deleted"}));
   auto snapshot = server.store().Read();
-  const auto events = ReadEvents(**snapshot, 0, 1'000);
-  EXPECT_EQ((*events)[5].data, R"({"reason":"why \"so\""})");
-  EXPECT_EQ((*events)[5].job, id);
-  EXPECT_EQ((*events)[5].queue, "q");
-  EXPECT_EQ(*NewestEvent(**snapshot), events->back().number);
+  const std::vector<Event> events = ReadEvents(**snapshot, 0, 1'000)->events;
+  EXPECT_EQ(events[5].data, R"({"reason":"why \"so\""})");
+  EXPECT_EQ(events[5].job, id);
+  EXPECT_EQ(events[5].queue, "q");
+  EXPECT_EQ(*NewestEvent(**snapshot), events.back().number);
 }
 
 std::vector<Event> EventsOf(JobServer& server, const std::string& id) {
   auto snapshot = server.store().Read();
-  Result<std::vector<Event>> events = ReadEvents(**snapshot, 0, 1'000);
-  EXPECT_TRUE(events.ok());
-  std::erase_if(*events, [&](const Event& event) { return event.job != id; });
-  return std::move(*events);
+  Result<EventPage> page = ReadEvents(**snapshot, 0, 1'000);
+  EXPECT_TRUE(page.ok());
+  std::erase_if(page->events, [&](const Event& event) { return event.job != id; });
+  return std::move(page->events);
 }
 
 TEST(EventTest, TheCompletionOfAJobThatIsNotKeptTellsItsResult) {
@@ -107,10 +108,10 @@ TEST(EventTest, TheEventsOfOneOperationShareARow) {
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[1].first, rows[0].first + 3);
   auto snapshot = server.store().Read();
-  const auto events = ReadEvents(**snapshot, 0, 1'000);
-  ASSERT_EQ(events->size(), 9U);
+  const std::vector<Event> events = ReadEvents(**snapshot, 0, 1'000)->events;
+  ASSERT_EQ(events.size(), 9U);
   for (size_t i = 0; i < 9; ++i) {
-    const Event& event = (*events)[i];
+    const Event& event = events[i];
     EXPECT_EQ(event.number, rows[0].first - 2 + i);
     EXPECT_EQ(event.job, jobs[i % 3].id);
     EXPECT_EQ(event.queue, "q");
@@ -119,7 +120,7 @@ TEST(EventTest, TheEventsOfOneOperationShareARow) {
                           : i < 6 ? EventType::kStarted
                                   : EventType::kCompleted);
   }
-  EXPECT_EQ((*events)[4].data, R"({"worker_id":"w1","attempt":1})");
+  EXPECT_EQ(events[4].data, R"({"worker_id":"w1","attempt":1})");
 }
 
 TEST(EventTest, WhoHasSeenSomeOfARowGetsTheRest) {
@@ -127,20 +128,21 @@ TEST(EventTest, WhoHasSeenSomeOfARowGetsTheRest) {
   server.Run({"JOB.ENQUEUEM", "q", "PAYLOADS", "1", "2", "3", "4"});
   server.Run({"JOB.ENQUEUEM", "q", "PAYLOADS", "5", "6"});
   auto snapshot = server.store().Read();
-  const auto all = ReadEvents(**snapshot, 0, 1'000);
-  ASSERT_EQ(all->size(), 6U);
+  const std::vector<Event> all = ReadEvents(**snapshot, 0, 1'000)->events;
+  ASSERT_EQ(all.size(), 6U);
   for (size_t seen = 0; seen <= 6; ++seen) {
-    const uint64_t number = seen == 0 ? 0 : (*all)[seen - 1].number;
+    const uint64_t number = seen == 0 ? 0 : all[seen - 1].number;
     for (size_t limit = 1; limit <= 7; ++limit) {
-      const auto events = ReadEvents(**snapshot, number, limit);
-      ASSERT_TRUE(events.ok());
-      ASSERT_EQ(events->size(), std::min(limit, 6 - seen));
-      for (size_t i = 0; i < events->size(); ++i) {
-        EXPECT_EQ((*events)[i].job, (*all)[seen + i].job);
+      const auto page = ReadEvents(**snapshot, number, limit);
+      ASSERT_TRUE(page.ok());
+      EXPECT_EQ(page->missed_to, 0U);
+      ASSERT_EQ(page->events.size(), std::min(limit, 6 - seen));
+      for (size_t i = 0; i < page->events.size(); ++i) {
+        EXPECT_EQ(page->events[i].job, all[seen + i].job);
       }
     }
   }
-  EXPECT_EQ(*NewestEvent(**snapshot), all->back().number);
+  EXPECT_EQ(*NewestEvent(**snapshot), all.back().number);
 }
 
 TEST(EventTest, ARowSaysWhatDiffersFromTheEventBefore) {
@@ -160,10 +162,10 @@ TEST(EventTest, ARowSaysWhatDiffersFromTheEventBefore) {
   ASSERT_TRUE(commit.ok());
   ASSERT_EQ(RowsOf(server).size(), 1U);
   auto snapshot = server.store().Read();
-  const auto events = ReadEvents(**snapshot, 0, 10);
-  ASSERT_TRUE(events.ok() && events->size() == 6U);
+  const auto page = ReadEvents(**snapshot, 0, 10);
+  ASSERT_TRUE(page.ok() && page->events.size() == 6U);
   std::string told;
-  for (const Event& event : *events) {
+  for (const Event& event : page->events) {
     told +=
         fmt::format("{}/{}/{}/{} ", EventTypeName(event.type), event.job, event.queue, event.data);
   }
@@ -225,6 +227,106 @@ TEST(EventTest, ARowIsKeptAsLongAsItsLastEvent) {
   server.Advance(130'000);
   EXPECT_EQ(TypesAfter(server, 0).size(), 0U);
   EXPECT_EQ(RowsOf(server).size(), 0U);
+}
+
+// Trims to `limits` until there is nothing left to do.
+void Trim(JobServer& server, const EventLimits& limits) {
+  bool more = true;
+  while (more) {
+    const auto done = server.store().Run(
+        store::Scopes::Exclusive(), [&](store::Transaction& transaction) -> Result<void> {
+          CAIRN_ASSIGN_OR_RETURN(more, TrimEvents(transaction, limits));
+          return {};
+        });
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
+}
+
+// Each start of the embedded engine skips a million numbers.
+TEST(EventTest, RestartsTakeNothingFromTheLog) {
+  JobServer server;
+  ASSERT_TRUE(DueTimers::StartTidying(server.store()).ok());
+  for (size_t starts = 1; starts <= 5; ++starts) {
+    server.Enqueue("q");
+    server.Advance(120'000);
+    EXPECT_EQ(TypesAfter(server, 0).size(), starts);
+    server.Restart();
+  }
+  server.ExpectSound();
+}
+
+TEST(EventTest, TheNewestAreKeptHoweverFarApartTheirNumbersAre) {
+  JobServer server;
+  const EventLimits limits{.kept = 10, .rows_at_once = 3};
+  size_t events = 0;
+  for (int start = 0; start < 4; ++start) {
+    server.Run({"JOB.ENQUEUEM", "q", "PAYLOADS", R"("[{")", "[{}]", "3"});
+    server.Enqueue("q");
+    events += 4;
+    Trim(server, limits);
+    // A row goes as a whole, if enough is left without it.
+    EXPECT_EQ(TypesAfter(server, 0).size(), std::min<size_t>(events, 12)) << start;
+    server.ExpectSound();
+    server.Restart();
+  }
+  Trim(server, {.kept = 1});
+  EXPECT_EQ(TypesAfter(server, 0).size(), 1U);
+  Trim(server, {.kept = 0});
+  EXPECT_EQ(TypesAfter(server, 0).size(), 0U);
+  server.Enqueue("q");
+  EXPECT_EQ(TypesAfter(server, 0).size(), 1U);
+  server.ExpectSound();
+}
+
+TEST(EventTest, WhoeverIsBehindTheTrimmedIsToldWhatIsMissing) {
+  JobServer server;
+  server.Enqueue("a");
+  server.Enqueue("b");
+  server.Enqueue("c");
+  const auto read = [&](uint64_t number) {
+    const auto snapshot = server.store().Read();
+    return *ReadEvents(**snapshot, number, 10);
+  };
+  const std::vector<Event> all = read(0).events;
+  Trim(server, {.kept = 1});
+  EXPECT_EQ(read(all[0].number).missed_to, all[1].number);
+  EXPECT_EQ(read(all[0].number).events.at(0).queue, "c");
+  EXPECT_EQ(read(all[1].number).missed_to, 0U);
+}
+
+TEST(EventTest, TheBeginningThatAnEarlierVersionWroteIsUnderstood) {
+  JobServer server;
+  server.Enqueue("a");
+  server.Enqueue("b");
+  Bytes row;
+  {
+    const auto snapshot = server.store().Read();
+    AppendBig64(row, ReadEvents(**snapshot, 0, 1)->events.at(0).number);
+  }
+  const auto written =
+      server.store().Run(store::Scopes::Exclusive(), [&](store::Transaction& transaction) {
+        transaction.Put(InJobs(EventCursorKey()), row);
+        transaction.Delete(InJobs(Bytes(family::kEvent) + row));
+        return Result<void>();
+      });
+  ASSERT_TRUE(written.ok());
+  server.ExpectSound();
+  server.Enqueue("c");
+  Trim(server, {.kept = 1});
+  EXPECT_EQ(TypesAfter(server, 0).size(), 1U);
+  server.ExpectSound();
+}
+
+TEST(EventTest, RowsAreCountedWithoutBeingTakenApart) {
+  JobServer server;
+  server.Run({"JOB.ENQUEUEM", "q", "PAYLOADS", "1", "2", "3"});
+  const auto jobs = server.Fetch("q", 3);
+  server.Run({"JOB.ACKM", "RESULTS", jobs[0].id, jobs[0].token, R"(["}\"],[{",{"a":[{}]}])",
+              jobs[1].id, jobs[1].token, R"("\\")", jobs[2].id, jobs[2].token, "{}"});
+  server.Enqueue("q");
+  for (const auto& [number, row] : RowsOf(server)) {
+    EXPECT_EQ(EventRowCount(row), DecodeEvents(EventKey(number), row)->size()) << row;
+  }
 }
 
 TEST(EventTest, TypesHaveNames) {

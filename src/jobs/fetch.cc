@@ -72,6 +72,9 @@ void MoveCursor(Ledger& ledger, Ledger::Queue& queue, Priority priority, const T
 }
 
 class Fetcher {
+  // So many are taken from a line before it is seen how large they are.
+  static constexpr size_t kStep = 128;
+
  public:
   Fetcher(Ledger& ledger, const FetchRequest& request) : ledger_(ledger), request_(request) {}
 
@@ -98,19 +101,19 @@ class Fetcher {
   }
 
   std::vector<Job> Take() { return std::move(started_); }
-  bool full() const { return started_.size() >= request_.count; }
+  bool full() const { return started_.size() >= request_.count || bytes_ >= kMaxAnswerBytes; }
 
  private:
   Result<void> FromLine(Ledger::Queue& queue, Priority priority, int64_t room) {
     const int64_t& in_line = queue.state.line[static_cast<size_t>(priority)];
-    while (room > 0 && in_line > 0) {
+    while (room > 0 && in_line > 0 && !full()) {
       started_.reserve(std::min(request_.count, started_.size() + static_cast<size_t>(in_line)));
       if (aside_ >= kMaxAside) {
         ledger_.WakeQueue(queue.name);
         return {};
       }
-      CAIRN_ASSIGN_OR_RETURN(const auto taken,
-                             Peek(ledger_, queue, priority, static_cast<size_t>(room)));
+      CAIRN_ASSIGN_OR_RETURN(const auto taken, Peek(ledger_, queue, priority,
+                                                    std::min(static_cast<size_t>(room), kStep)));
       if (taken.jobs.empty()) {
         return Error{ErrorCode::kCorruption,
                      "queue " + queue.name + " counts jobs not in its line"};
@@ -147,6 +150,7 @@ class Fetcher {
     job.scheduled_ns = 0;
     job.lease_ms = request_.lease_ms;
     job.lease_expires_ns = LeaseEnd(job, now_ns);
+    bytes_ += job.payload.size() + job.tags.size() + job.checkpoint.size();
     started_.push_back(std::move(job));
     return true;
   }
@@ -183,6 +187,7 @@ class Fetcher {
   Ledger& ledger_;
   const FetchRequest& request_;
   std::vector<Job> started_;
+  size_t bytes_ = 0;  // of their documents
   int64_t aside_ = 0;
   std::string data_;
 };

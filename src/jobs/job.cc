@@ -79,6 +79,7 @@ void VisitFields(Job& job, Visitor& visit) {
   visit(48, job.trace_parent);
   visit(49, job.idempotency_queue);
   visit(50, job.lease_sharers);
+  visit(51, job.agent);
 }
 
 // What a field is when it is left out.

@@ -105,6 +105,7 @@ struct Job {
   std::string tags;  // JSON object
   std::string progress;
   std::string checkpoint;
+  std::string agent;  // JSON object: the limits of an agent, as they were given
   std::string result;
   std::string trace_parent;  // W3C trace context of who enqueued it
 

@@ -236,6 +236,7 @@ constexpr std::array kMembers = {
     MemberRow{"timeout", Duration<&EnqueueRequest::timeout_ms>},
     MemberRow{"tags", Json<&EnqueueRequest::tags>},
     MemberRow{"checkpoint", Json<&EnqueueRequest::checkpoint>},
+    MemberRow{"agent", Json<&EnqueueRequest::agent>},
     MemberRow{"parent_id", Text<&EnqueueRequest::parent_id>},
     MemberRow{"depends_on", ReadDependsOn},
     MemberRow{"on_dependency_failure", ReadPolicy},
@@ -312,6 +313,7 @@ void AppendJob(const Job& job, std::span<const JobError> errors, std::string& ou
   object.RawIf("tags", job.tags);
   object.RawIf("progress", job.progress);
   object.RawIf("checkpoint", job.checkpoint);
+  object.RawIf("agent", job.agent);
   object.RawIf("result", job.result);
   if (job.state == State::kActive) object.TimeIf("lease_expires_at", job.lease_expires_ns);
   object.TimeIf("scheduled_at", job.scheduled_ns);
@@ -345,6 +347,7 @@ void AppendFetched(const Job& job, std::string& out) {
   object.Text("lease_expires_at", FormatTime(job.lease_expires_ns));
   object.RawIf("checkpoint", job.checkpoint);
   object.RawIf("tags", job.tags);
+  object.RawIf("agent", job.agent);
   object.TextIf("traceparent", job.trace_parent);
 }
 

@@ -26,7 +26,7 @@ void AppendJsonString(std::string_view text, std::string& out);
 // The whole job as GET /jobs/{id} has it; payload, tags, result… are the bytes that were given.
 void AppendJob(const Job& job, std::span<const JobError> errors, std::string& out);
 // What a fetch gives: job_id, queue, payload, attempt, max_retries, lease_duration, lease_token,
-// lease_expires_at, checkpoint, tags.
+// lease_expires_at, checkpoint, tags, agent.
 void AppendFetched(const Job& job, std::string& out);
 void AppendQueue(const QueueInfo& queue, std::string& out);
 void AppendWorker(const Worker& worker, std::string& out);

@@ -90,6 +90,13 @@ awaitable<Result<HttpReply>> PostBulkGet(SharedParts parts, const RouteCall& cal
       CAIRN_ASSIGN_OR_RETURN(const std::optional<Job> job, LoadJob(transaction, id));
       if (!job || !doors::Allows(parts->queues(), job->queue)) continue;
       CAIRN_ASSIGN_OR_RETURN(const std::string one, JobText(transaction, *job));
+      if (text.size() + one.size() > kMaxAnswerBytes) {
+        return Refuse(
+            Reason::kValidation,
+            fmt::format("job_ids: these jobs are more than the {} bytes of one answer; ask "
+                        "for fewer at once",
+                        kMaxAnswerBytes));
+      }
       if (text.back() != '[') text.push_back(',');
       text += one;
     }

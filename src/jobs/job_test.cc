@@ -48,6 +48,7 @@ Job Unusual() {
   job.tags = R"({"a":1})";
   job.progress = "1";
   job.checkpoint = "[]";
+  job.agent = R"({"max_iterations":5})";
   job.result = std::string(70'000, '7');
   job.worker_id = "w";
   job.hostname = "h";

@@ -45,7 +45,8 @@
 //   w|  worker                                 a worker, JSON (worker.h)
 //   sc| schedule                               a schedule, JSON
 //   ev| number:8                               events of one operation, JSON (event.h)
-//   evc|                                       number:8     events up to it have been removed
+//   evc|                                       number:8     events up to it have been removed;
+//                                              counted:8 count:8  how many are left up to `counted`
 //   bg| scope 00 target                        a budget, JSON
 //   pv| name                                   a provider, JSON
 //   qp| queue                                  the name of the queue's provider

@@ -70,7 +70,7 @@ Result<Job> Ledger::Load(std::string_view id) {
     CAIRN_ASSIGN_OR_RETURN(const auto document, transaction_.Get(InJobs(JobKey(id))));
     if (document) return DecodeJob(id, *document);
   }
-  return Refuse(Reason::kNotFound, fmt::format("there is no job {}", Printable(id, 64)));
+  return NoSuchJob(id);
 }
 
 Result<Job> Ledger::LoadNamed(std::string_view id) {

@@ -22,6 +22,9 @@ inline constexpr size_t kMaxKeyBytes = 256;
 inline constexpr size_t kMaxEnqueueBatch = 10'000;
 inline constexpr size_t kMaxFetch = 512;
 inline constexpr size_t kMaxAckBatch = 512;
+// What one answer shows or hands out of jobs: past it a page or a fetch ends early, and what cannot
+// end early is refused.
+inline constexpr size_t kMaxAnswerBytes = 16 * 1024 * 1024;
 inline constexpr size_t kMaxDependencies = 100;
 inline constexpr size_t kMaxChainSteps = 100;
 

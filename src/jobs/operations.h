@@ -38,7 +38,9 @@ struct Context {
 
 // Refuses a queue that is not among `queues`.
 Result<void> CheckQueue(const doors::QueueScope* queues, std::string_view queue);
-// Refuses a job of such a queue.
+// What is said about a job that does not exist.
+Error NoSuchJob(std::string_view id);
+// Refuses a job of such a queue as if it did not exist: else the refusal would tell that it does.
 Result<void> CheckJob(const doors::QueueScope* queues, const Job& job);
 
 // --- Enqueue -------------------------------------------------------------------------------------
@@ -74,6 +76,7 @@ struct EnqueueRequest {
 
   std::string tags = {};        // JSON object
   std::string checkpoint = {};  // JSON
+  std::string agent = {};       // JSON object
   std::string parent_id = {};
   std::vector<std::string> depends_on = {};
   DependencyPolicy on_dependency_failure = DependencyPolicy::kFail;
@@ -254,6 +257,8 @@ struct Batch {
 std::string BatchJson(const Batch& batch);
 // A batch is its callback queue's. One without is refused to who may not touch all queues.
 Result<void> CheckBatch(const doors::QueueScope* queues, const BatchOptions& options);
+// One that is stored is refused as if it did not exist.
+Result<void> CheckBatch(const doors::QueueScope* queues, const Batch& batch);
 // An open batch: jobs join by EnqueueRequest::batch_id until it is sealed.
 void AddBatchScopes(const BatchOptions& options, Held& held);
 Result<Batch> OpenBatch(Context& context, const BatchOptions& options);

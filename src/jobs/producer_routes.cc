@@ -274,7 +274,7 @@ awaitable<Result<HttpReply>> GetOneBatch(SharedParts parts, const RouteCall& cal
   Batch batch;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(batch, GetBatch(transaction, id));
-    return CheckBatch(parts->queues(), batch.options);
+    return CheckBatch(parts->queues(), batch);
   };
   const Result<void> done = co_await Look(*parts, held, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));

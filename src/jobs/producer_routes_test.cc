@@ -60,6 +60,23 @@ TEST_F(ProducerRoutesTest, AJobIsThereWithAllThatWasSaidAboutIt) {
   EXPECT_EQ(Waiting(), 1);
 }
 
+TEST_F(ProducerRoutesTest, TheLimitsOfAnAgentAreKeptWithTheJob) {
+  const std::string agent = R"({"max_iterations":5,"max_cost_usd":1.50,"iteration_timeout":"30s"})";
+  const std::string id = server_.Enqueue("q", R"("agent":)" + agent);
+  const std::string member = R"("agent":)" + agent;
+  EXPECT_THAT(server_.Get("/jobs/" + id).body, HasSubstr(member));
+  EXPECT_THAT(server_.Post("/fetch", R"({"queues":["q"],"wait":0})").body, HasSubstr(member));
+  const json::value copy = server_.PostOk("/jobs/" + id + "/replay");
+  EXPECT_THAT(server_.Get("/jobs/" + std::string(copy.at("job_id").as_string())).body,
+              HasSubstr(member));
+  const json::value batch =
+      server_.PostOk("/enqueue/batch", R"({"jobs":[{"queue":"q","agent":)" + agent + "}]}");
+  EXPECT_THAT(server_.Get("/jobs/" + std::string(batch.at("job_ids").at(0).as_string())).body,
+              HasSubstr(member));
+  EXPECT_EQ(server_.Refusal(server_.Post("/enqueue", R"({"queue":"q","agent":5})")),
+            "400 VALIDATION_ERROR");
+}
+
 TEST_F(ProducerRoutesTest, APayloadComesBackByteForByte) {
   for (const std::string payload :
        {"123456789012345678901234567890.10", "-0.0e-5", R"("\u00e9\/")", "null", "true", "[ 1 ,2]",

@@ -160,7 +160,7 @@ void AddQueueCommands(doors::Instance& instance) {
             .complexity = row.complexity,
             .summary = row.summary,
             .syntax = row.syntax},
-           row.scoping, row.handler, (row.flags & doors::kWrite) != 0 ? Audit::kYes : Audit::kNo);
+           row.scoping, row.handler);
   }
 }
 

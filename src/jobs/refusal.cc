@@ -15,8 +15,7 @@ using enum ErrorCode;
 constexpr std::array kRows = {
     ReasonRow{Reason::kNotFound, "NOT_FOUND", kNotFound, 404,
               "there is no job, queue, batch or schedule of this name"},
-    ReasonRow{Reason::kForbidden, "FORBIDDEN", kForbidden, 403,
-              "the key is not for this queue, or not for this job's"},
+    ReasonRow{Reason::kForbidden, "FORBIDDEN", kForbidden, 403, "the key is not for this queue"},
     ReasonRow{Reason::kValidation, "VALIDATION_ERROR", kInvalid, 400,
               "an argument is missing, unknown or out of its bounds"},
     ReasonRow{Reason::kPayloadTooLarge, "PAYLOAD_TOO_LARGE", kTooLarge, 413,

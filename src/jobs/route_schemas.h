@@ -32,7 +32,9 @@ namespace cairn::jobs {
   R"("description":"Up to this much less, at random.","nullable":true},)"                                                       \
   R"("timeout":{"oneOf":[{"type":"string"},{"type":"number"}],"nullable":true,)"                                                \
   R"("description":"Of one attempt."},"tags":{"type":"object","additionalProperties":true,)"                                    \
-  R"("nullable":true},"checkpoint":{"additionalProperties":true,"nullable":true},"parent_id":{"type":"string",)"                \
+  R"("nullable":true},"checkpoint":{"additionalProperties":true,"nullable":true},)"                                             \
+  R"("agent":{"type":"object","additionalProperties":true,"nullable":true,)"                                                    \
+  R"("description":"Limits of an agent; kept with the job."},"parent_id":{"type":"string",)"                                    \
   R"("nullable":true},"depends_on":{"type":"array","items":{"type":"string"},"nullable":true},)"                                \
   R"("on_dependency_failure":{"type":"string","enum":["fail","ignore","hold"],"nullable":true},)"                               \
   R"("chain":{"type":"object","required":["steps"],"properties":{"steps":{"type":"array",)"                                     \
@@ -66,6 +68,7 @@ namespace cairn::jobs {
   R"("rate_key":{"type":"string"},"group":{"type":"string"},"batch_id":{"type":"string"},)"                                                              \
   R"("worker_id":{"type":"string"},"hostname":{"type":"string"},"tags":{"type":"object",)"                                                               \
   R"("additionalProperties":true},"progress":{"additionalProperties":true,"nullable":true},"checkpoint":{"additionalProperties":true,"nullable":true},)" \
+  R"("agent":{"type":"object","additionalProperties":true},)"                                                                                            \
   R"("result":{"additionalProperties":true,"nullable":true},"lease_expires_at":{"type":"string"},)"                                                      \
   R"("scheduled_at":{"type":"string"},"expire_at":{"type":"string"},)"                                                                                   \
   R"("parent_id":{"type":"string"},"chain_id":{"type":"string"},"chain_step":{"type":"integer"},)"                                                       \
@@ -88,7 +91,8 @@ namespace cairn::jobs {
   R"("description":"Seconds."},"lease_token":{"type":"string",)"                                                                \
   R"("description":"Entitles to finish this run, and nothing else does."},)"                                                    \
   R"("lease_expires_at":{"type":"string"},"checkpoint":{"additionalProperties":true,"nullable":true},"tags":{"type":"object",)" \
-  R"("additionalProperties":true},"traceparent":{"type":"string"}}})"
+  R"("additionalProperties":true},"agent":{"type":"object","additionalProperties":true},)"                                      \
+  R"("traceparent":{"type":"string"}}})"
 
 #define CAIRN_JOBS_QUEUE                                                                           \
   R"({"type":"object","required":["name","paused","pending","active","held","completed","dead",)"  \
@@ -117,7 +121,10 @@ namespace cairn::jobs {
   R"("description":"The event it has come to."},"delivered":{"type":"integer"},)"                  \
   R"("dead":{"type":"integer","description":"Events that could not be delivered and are kept."},)" \
   R"("last_status_code":{"type":"integer"},"last_error":{"type":"string"},)"                       \
-  R"("last_delivery_at":{"type":"string"}}})"
+  R"("last_delivery_at":{"type":"string"},"gaps":{"type":"integer",)"                              \
+  R"("description":"How often the log lost events before they were told."},)"                      \
+  R"("last_gap":{"type":"object","required":["missed_from","missed_to","at"],"properties":{)"      \
+  R"("missed_from":{"type":"integer"},"missed_to":{"type":"integer"},"at":{"type":"string"}}}}})"
 
 inline constexpr std::string_view kErrorSchema =
     R"({"type":"object","required":["error","code"],"properties":{"error":{"type":"string"},)"
@@ -328,10 +335,11 @@ inline constexpr std::string_view kInfoSchema =
     R"("properties":{"server_version":{"type":"string"},"api_version":{"type":"string"}}})";
 
 inline constexpr std::string_view kEventPageSchema =
-    R"({"type":"object","required":["events","next_seq","removed_seq"],)"
+    R"({"type":"object","required":["events","next_seq","removed_seq","gap"],)"
     R"("properties":{"events":{"type":"array","items":)" CAIRN_JOBS_EVENT
     R"(},"next_seq":{"type":"integer","description":"after_seq of the next page."},)"
-    R"("removed_seq":{"type":"integer","description":"Events up to this one are gone."}}})";
+    R"("removed_seq":{"type":"integer","description":"Events up to this one are gone."},)"
+    R"("gap":{"type":"boolean","description":"Events after after_seq are gone."}}})";
 
 inline constexpr std::string_view kThroughputSchema =
     R"({"type":"array","items":{"type":"object","required":["minute","enqueued","completed",)"

@@ -9,6 +9,8 @@
 #include "doors/route_store.h"
 #include "doors/route_table.h"
 #include "doors/waiters.h"
+#include "jobs/event.h"
+#include "jobs/webhook_targets.h"
 
 namespace cairn::jobs {
 
@@ -19,6 +21,8 @@ struct RouteParts {
   const Clock& clock;
   Random& random;
   std::string version;  // of the server, for GET /info
+  WebhookTargets webhook_targets = {};
+  std::shared_ptr<EventGaps> gaps = std::make_shared<EventGaps>();
   // Whom a call is for, in the copy that its handler is given; null: whoever, for all queues.
   std::shared_ptr<const doors::Principal> principal = {};
 

@@ -17,11 +17,11 @@ constexpr uint64_t kNsPerMinute = 60ULL * 1'000'000'000;
 Result<uint64_t> NumberBefore(store::Reader& reader, uint64_t low, uint64_t high, uint64_t ns) {
   while (low < high) {
     const uint64_t middle = low + (high - low) / 2;
-    CAIRN_ASSIGN_OR_RETURN(const std::vector<Event> next, ReadEvents(reader, middle, 1));
-    if (next.empty() || next.front().at_ns >= ns) {
+    CAIRN_ASSIGN_OR_RETURN(const EventPage next, ReadEvents(reader, middle, 1));
+    if (next.events.empty() || next.events.front().at_ns >= ns) {
       high = middle;
     } else {
-      low = next.front().number;
+      low = next.events.front().number;
     }
   }
   return low;
@@ -43,16 +43,17 @@ Result<std::string> Throughput::CatchUp(store::Reader& reader) {
   CAIRN_ASSIGN_OR_RETURN(counted_, NumberBefore(reader, counted_, newest,
                                                 static_cast<uint64_t>(oldest) * kNsPerMinute));
   while (counted_ < newest) {
-    CAIRN_ASSIGN_OR_RETURN(const std::vector<Event> events, ReadEvents(reader, counted_, kBatch));
-    if (events.empty()) break;
-    for (const Event& event : events) {
+    CAIRN_ASSIGN_OR_RETURN(const EventPage page, ReadEvents(reader, counted_, kBatch));
+    if (page.missed_to != 0 && counted_ != 0) ++gaps_->throughput;
+    if (page.events.empty()) break;
+    for (const Event& event : page.events) {
       const auto minute = static_cast<int64_t>(event.at_ns / kNsPerMinute);
       if (minute < oldest || minute > now) continue;
       if (event.type == EventType::kEnqueued) ++At(minute).enqueued;
       if (event.type == EventType::kCompleted) ++At(minute).completed;
       if (event.type == EventType::kFailed) ++At(minute).failed;
     }
-    counted_ = events.back().number;
+    counted_ = page.events.back().number;
   }
   std::string text = "[";
   for (int64_t minute = oldest; minute <= now; ++minute) {

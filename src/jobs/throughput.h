@@ -2,10 +2,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
+#include "jobs/event.h"
 #include "store/transaction.h"
 
 namespace cairn::jobs {
@@ -15,6 +18,9 @@ namespace cairn::jobs {
 // from any thread.
 class Throughput {
  public:
+  // Minutes whose events the log lost before they were counted show too few; `gaps` counts that.
+  explicit Throughput(std::shared_ptr<EventGaps> gaps) : gaps_(std::move(gaps)) {}
+
   // The array of sixty {"minute","enqueued","completed","failed"}, oldest first. Reads what is new,
   // so it belongs on a thread that may wait.
   Result<std::string> CatchUp(store::Reader& reader);
@@ -30,6 +36,7 @@ class Throughput {
 
   Minute& At(int64_t minute);
 
+  const std::shared_ptr<EventGaps> gaps_;
   std::mutex mutex_;
   uint64_t counted_ = 0;  // events up to this number
   std::array<Minute, kMinutes> minutes_;

@@ -393,11 +393,20 @@ class Verifier {
   }
 
   Result<void> ReadEvents() {
-    return Scan(family::kEvent, [&](BytesView key, BytesView value) {
+    CAIRN_ASSIGN_OR_RETURN(const EventTail tail, LoadEventTail(reader_));
+    uint64_t counted = 0;
+    CAIRN_RETURN_IF_ERROR(Scan(family::kEvent, [&](BytesView key, BytesView value) {
       const Result<std::vector<Event>> events = DecodeEvents(key, value);
       if (!events.ok()) return Problem("the row {} is no event", Printable(key));
       report_.events += static_cast<int64_t>(events->size());
-    });
+      const uint64_t number = events->back().number;
+      if (number <= tail.removed) Problem("event {} should have been removed", number);
+      if (number <= tail.counted) counted += events->size();
+    }));
+    if (counted != tail.count) {
+      Problem("the event log counts {} events, of {}", tail.count, counted);
+    }
+    return {};
   }
 
   void CheckMissing() {

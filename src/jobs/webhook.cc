@@ -14,6 +14,7 @@
 #include "jobs/event.h"
 #include "jobs/keys.h"
 #include "jobs/refusal.h"
+#include "jobs/webhook_targets.h"
 
 namespace cairn::jobs {
 namespace {
@@ -217,17 +218,27 @@ Result<WebhookState> LoadWebhookState(store::Reader& reader, std::string_view id
       .dead = IntegerOf(*object, "dead"),
       .last_status_code = IntegerOf(*object, "last_status_code"),
       .last_error = std::string(TextOf(*object, "last_error")),
-      .last_delivery_ns = static_cast<uint64_t>(IntegerOf(*object, "last_delivery_ns"))};
+      .last_delivery_ns = static_cast<uint64_t>(IntegerOf(*object, "last_delivery_ns")),
+      .gaps = IntegerOf(*object, "gaps"),
+      .missed_from = static_cast<uint64_t>(IntegerOf(*object, "missed_from")),
+      .missed_to = static_cast<uint64_t>(IntegerOf(*object, "missed_to")),
+      .last_gap_ns = static_cast<uint64_t>(IntegerOf(*object, "last_gap_ns"))};
 }
 
 void PutWebhookState(store::Transaction& transaction, std::string_view id,
                      const WebhookState& state) {
-  const json::object object{{"cursor", state.cursor},
-                            {"delivered", state.delivered},
-                            {"dead", state.dead},
-                            {"last_status_code", state.last_status_code},
-                            {"last_error", state.last_error},
-                            {"last_delivery_ns", state.last_delivery_ns}};
+  json::object object{{"cursor", state.cursor},
+                      {"delivered", state.delivered},
+                      {"dead", state.dead},
+                      {"last_status_code", state.last_status_code},
+                      {"last_error", state.last_error},
+                      {"last_delivery_ns", state.last_delivery_ns}};
+  if (state.gaps != 0) {
+    object["gaps"] = state.gaps;
+    object["missed_from"] = state.missed_from;
+    object["missed_to"] = state.missed_to;
+    object["last_gap_ns"] = state.last_gap_ns;
+  }
   transaction.Put(InJobs(NamedKey(kState, id)), json::serialize(object));
 }
 
@@ -237,6 +248,8 @@ Result<void> PutWebhook(store::Transaction& transaction, const Webhook& webhook)
   if (before) {
     stored.created_ns = before->created_ns;
     if (stored.secret.empty()) stored.secret = before->secret;
+    // As it was shown: whoever changes something else sends back what they have seen.
+    if (stored.url == HideCredentials(before->url)) stored.url = before->url;
   } else {
     CAIRN_ASSIGN_OR_RETURN(const std::vector<Webhook> all, LoadWebhooks(transaction));
     if (all.size() >= kMaxWebhooks) {

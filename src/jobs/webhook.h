@@ -36,7 +36,7 @@ inline constexpr int64_t kMaxDeadDeliveries = 10'000;
 
 struct Webhook {
   std::string id;
-  std::string url;
+  std::string url;  // may hold credentials; shown as HideCredentials has it (webhook_targets.h)
   std::vector<std::string> events = {"*"};  // types, or "*"
   std::string secret;                       // empty: not signed
   bool enabled = true;
@@ -54,6 +54,12 @@ struct WebhookState {
   int64_t last_status_code = 0;   // 0: there was no answer
   std::string last_error;         // empty after a delivery that worked
   uint64_t last_delivery_ns = 0;  // of the last try
+  // How often events were removed from the log before it was told of them; of the last time, the
+  // numbers of the first and the last of them, and when that was noticed.
+  int64_t gaps = 0;
+  uint64_t missed_from = 0;
+  uint64_t missed_to = 0;
+  uint64_t last_gap_ns = 0;
   friend bool operator==(const WebhookState&, const WebhookState&) = default;
 };
 
@@ -79,7 +85,8 @@ Result<std::optional<Webhook>> LoadWebhook(store::Reader& reader, std::string_vi
 Result<std::vector<Webhook>> LoadWebhooks(store::Reader& reader);
 Result<WebhookState> LoadWebhookState(store::Reader& reader, std::string_view id);
 
-// A new one hears of events from now on; one that exists is changed, and goes on where it is.
+// A new one hears of events from now on; one that exists is changed, and goes on where it is. A
+// secret that is empty, and a url as HideCredentials shows it, are left as they were.
 // Refused if there are kMaxWebhooks already.
 Result<void> PutWebhook(store::Transaction& transaction, const Webhook& webhook);
 void PutWebhookState(store::Transaction& transaction, std::string_view id,

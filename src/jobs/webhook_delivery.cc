@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,10 +13,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "jobs/event.h"
+#include "base/function_ref.h"
 #include "jobs/job_json.h"
 #include "jobs/route_support.h"
 #include "jobs/webhook.h"
+#include "jobs/webhook_loop.h"
 
 namespace cairn::jobs {
 namespace {
@@ -45,7 +47,22 @@ struct Transfer {
   std::unique_ptr<CURL, FreeEasy> easy;
   std::unique_ptr<curl_slist, FreeList> headers;
   std::string body;
+  const WebhookTargets* targets = nullptr;
+  std::string refusal = {};  // why the last address could not be asked
 };
+
+// Makes the socket for an address that libcurl is about to connect to, if it may.
+curl_socket_t OpenSocket(void* given, curlsocktype /*purpose*/, curl_sockaddr* address) {
+  auto& transfer = *static_cast<Transfer*>(given);
+  const std::optional<IpAddress> asked = IpAddress::Of(address->addr);
+  const std::optional<std::string> refusal =
+      asked ? transfer.targets->WhyRefused(*asked) : "neither IPv4 nor IPv6";
+  if (refusal) {
+    transfer.refusal = *refusal;
+    return CURL_SOCKET_BAD;
+  }
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
 
 // An event on its way to one webhook.
 struct Delivery {
@@ -210,13 +227,15 @@ class WebhookDelivery::Impl {
 
   bool ReadAhead(Hook& hook) {
     std::vector<DeadDelivery> again;
-    std::vector<Event> events;
+    EventPage page;
     const auto body = [&](store::Transaction& transaction) -> Result<void> {
       CAIRN_ASSIGN_OR_RETURN(again, LoadRedeliveries(transaction, hook.config.id, kReadAhead));
-      CAIRN_ASSIGN_OR_RETURN(events, ReadEvents(transaction, hook.read_to, kReadAhead));
+      CAIRN_ASSIGN_OR_RETURN(page, ReadEvents(transaction, hook.read_to, kReadAhead));
       return {};
     };
     if (!Read(body)) return false;
+    if (page.missed_to != 0 && !NoteGap(hook, page.missed_to)) return false;
+    const std::vector<Event>& events = page.events;
     hook.look = events.size() == kReadAhead || again.size() == kReadAhead;
     for (const DeadDelivery& dead : again) {
       hook.waiting.push_back({dead.number, TypeOf(dead.event), dead.event, /*again=*/true});
@@ -230,6 +249,26 @@ class WebhookDelivery::Impl {
     }
     // What it does not want is noted too: a long silence is not read again after a restart.
     if (hook.waiting.size() == before && !events.empty()) return Note(hook, {});
+    return true;
+  }
+
+  // The log no longer has the events after hook.read_to up to `missed_to`. False if that could not
+  // be written down.
+  bool NoteGap(Hook& hook, uint64_t missed_to) {
+    const uint64_t missed_from = hook.read_to + 1;
+    const bool noted = Update(hook, [&](store::Transaction&, WebhookState& state) -> Result<void> {
+      ++state.gaps;
+      state.missed_from = missed_from;
+      state.missed_to = missed_to;
+      state.last_gap_ns = NowNs(clock_);
+      state.cursor = std::max(state.cursor, missed_to);
+      return {};
+    });
+    if (!noted) return false;
+    hook.read_to = missed_to;
+    ++options_.gaps->webhooks;
+    log_.Warn("a webhook has missed events: the log removed them before it was told",
+              {{"webhook", hook.config.id}, {"from", missed_from}, {"to", missed_to}});
     return true;
   }
 
@@ -252,6 +291,9 @@ class WebhookDelivery::Impl {
     transfer->body +=
         fmt::format(R"(,"event":{},"sent_at":"{}"}})", delivery.event, FormatTime(NowNs(clock_)));
     AddHeader(*transfer, "Content-Type: application/json");
+    if (!options_.origin.empty()) {
+      AddHeader(*transfer, fmt::format("{}: {}", kWebhookOriginHeader, options_.origin));
+    }
     for (const std::string_view product : {"Cairn", "Corvo"}) {
       AddHeader(*transfer, fmt::format("X-{}-Webhook-ID: {}", product, hook.config.id));
       AddHeader(*transfer, fmt::format("X-{}-Webhook-Event: {}", product, delivery.type));
@@ -265,6 +307,10 @@ class WebhookDelivery::Impl {
     curl_easy_setopt(easy, CURLOPT_URL, hook.config.url.c_str());
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    transfer->targets = &options_.targets;
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, OpenSocket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer.get());
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, options_.user_agent.c_str());
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers.get());
@@ -298,10 +344,11 @@ class WebhookDelivery::Impl {
       long status = 0;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &hook);
       curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
+      const std::string refusal = hook->transfer->refusal;
       Drop(*hook);
       Outcome outcome{.tried = true, .status_code = result == CURLE_OK ? status : 0};
       if (result != CURLE_OK) {
-        outcome.error = curl_easy_strerror(result);
+        outcome.error = refusal.empty() ? curl_easy_strerror(result) : refusal;
       } else if (status < 200 || status > 299) {
         outcome.error = fmt::format("the answer was {}", status);
       }
@@ -351,6 +398,16 @@ class WebhookDelivery::Impl {
 
   // Writes down how far the webhook is. False if that did not work.
   bool Note(const Hook& hook, const Outcome& outcome) {
+    return Update(hook, [&](store::Transaction& transaction, WebhookState& state) -> Result<void> {
+      if (outcome.tried) return NoteTry(transaction, hook, outcome, state);
+      state.cursor = std::max(state.cursor, hook.read_to);
+      return {};
+    });
+  }
+
+  // Changes the stored state of a webhook. False if that did not work.
+  bool Update(const Hook& hook,
+              FunctionRef<Result<void>(store::Transaction&, WebhookState&)> change) {
     const std::string& id = hook.config.id;
     store::Scopes scopes = WebhookScopes(id);
     const auto body = [&](store::Transaction& transaction) -> Result<void> {
@@ -358,11 +415,7 @@ class WebhookDelivery::Impl {
       CAIRN_ASSIGN_OR_RETURN(const auto exists, LoadWebhook(transaction, id));
       if (!exists) return {};  // deleted meanwhile
       CAIRN_ASSIGN_OR_RETURN(WebhookState state, LoadWebhookState(transaction, id));
-      if (!outcome.tried) {
-        state.cursor = std::max(state.cursor, hook.read_to);
-      } else {
-        CAIRN_RETURN_IF_ERROR(NoteTry(transaction, hook, outcome, state));
-      }
+      CAIRN_RETURN_IF_ERROR(change(transaction, state));
       PutWebhookState(transaction, id, state);
       return {};
     };

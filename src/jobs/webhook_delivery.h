@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "jobs/event.h"
+#include "jobs/webhook_targets.h"
 #include "store/store.h"
 
 namespace cairn::jobs {
@@ -20,6 +22,11 @@ struct WebhookDeliveryOptions {
   std::chrono::milliseconds longest_pause = std::chrono::minutes(5);
   std::chrono::milliseconds lease = std::chrono::seconds(15);  // where processes share the store
   std::string user_agent = "cairn";
+  WebhookTargets targets = {};
+  // The store's own name, by which it knows its webhooks if they lead back to it (webhook_loop.h);
+  // empty: none.
+  std::string origin = {};
+  std::shared_ptr<EventGaps> gaps = std::make_shared<EventGaps>();
 };
 
 // Tells webhooks of events: POSTs
@@ -30,6 +37,10 @@ struct WebhookDeliveryOptions {
 // X-Cairn-Signature: sha256=<HMAC-SHA256 of the body>; the same once more under the names
 // X-Corvo-…, which receivers that exist may look for.
 //
+// Each address that a host's name leads to is checked against `targets` when it is about to be
+// connected to, so a name that changes its address in between changes nothing. Redirects are not
+// followed, and no proxy is used, which would look names up where nobody checks.
+//
 // Operation: one thread, one request at a time to each webhook, so that it hears of events in their
 // order; different webhooks do not wait for each other. Any answer of 2xx is a delivery. An event
 // that was tried `retry_limit` times goes to the dead list and the next one has its turn. The
@@ -38,6 +49,9 @@ struct WebhookDeliveryOptions {
 //
 // Concurrency: where several processes share a store, the one that holds the lease (webhook.h)
 // delivers; what another has begun meanwhile is not written down, and so told again.
+//
+// Gaps: events that the log lost before they were told are skipped; the webhook's state says which,
+// the log of the server and `gaps` that it happened.
 //
 // Crash: the cursor moves after the delivery. What was told and not written down is told again.
 class WebhookDelivery {

@@ -9,6 +9,7 @@
 #include "jobs/route_schemas.h"
 #include "jobs/route_support.h"
 #include "jobs/webhook.h"
+#include "jobs/webhook_targets.h"
 
 namespace cairn::jobs {
 namespace {
@@ -22,16 +23,20 @@ void AppendWebhook(const Webhook& webhook, const WebhookState& state, std::strin
   out += R"({"id":)";
   AppendJsonString(webhook.id, out);
   out += R"(,"url":)";
-  AppendJsonString(webhook.url, out);
+  AppendJsonString(HideCredentials(webhook.url), out);
   out += R"(,"events":[)";
   for (const std::string& type : webhook.events) {
     if (&type != &webhook.events.front()) out.push_back(',');
     AppendJsonString(type, out);
   }
   out += fmt::format(
-      R"(],"enabled":{},"signed":{},"retry_limit":{},"created_at":"{}","cursor":{},"delivered":{},"dead":{})",
+      R"(],"enabled":{},"signed":{},"retry_limit":{},"created_at":"{}","cursor":{},"delivered":{},"dead":{},"gaps":{})",
       webhook.enabled, !webhook.secret.empty(), webhook.retry_limit, FormatTime(webhook.created_ns),
-      state.cursor, state.delivered, state.dead);
+      state.cursor, state.delivered, state.dead, state.gaps);
+  if (state.gaps != 0) {
+    out += fmt::format(R"(,"last_gap":{{"missed_from":{},"missed_to":{},"at":"{}"}})",
+                       state.missed_from, state.missed_to, FormatTime(state.last_gap_ns));
+  }
   if (state.last_delivery_ns != 0) {
     out += fmt::format(R"(,"last_status_code":{},"last_delivery_at":"{}")", state.last_status_code,
                        FormatTime(state.last_delivery_ns));
@@ -101,6 +106,9 @@ awaitable<Result<HttpReply>> PostWebhook(SharedParts parts, const RouteCall& cal
   const Webhook webhook = WebhookOf(*parts, call.body);
   if (const auto fault = FindWebhookFault(webhook)) {
     co_return HttpReply(ErrorReply(Refuse(Reason::kValidation, *fault)));
+  }
+  if (const auto refused = parts->webhook_targets.WhyUrlRefused(webhook.url)) {
+    co_return HttpReply(ErrorReply(Refuse(Reason::kValidation, "url: " + *refused)));
   }
   bool created = false;
   std::string text;

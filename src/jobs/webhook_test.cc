@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "jobs/testing/route_server.h"
 #include "jobs/webhook_delivery.h"
+#include "jobs/webhook_loop.h"
 
 namespace cairn::jobs {
 namespace {
@@ -41,6 +42,7 @@ class Receiver {
     loops_.Stop();
   }
 
+  uint16_t port() const { return port_; }
   std::string url() const { return fmt::format("http://127.0.0.1:{}/hook", port_); }
 
   // The next requests get these statuses, those after them 200.
@@ -72,7 +74,9 @@ class Receiver {
    public:
     explicit Handler(Receiver& receiver) : receiver_(receiver) {}
     boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override {
-      co_return net::HttpResponse::Empty(receiver_.Keep(std::move(request)));
+      net::HttpResponse answer = net::HttpResponse::Empty(receiver_.Keep(std::move(request)));
+      if (answer.status / 100 == 3) answer.headers.Add("Location", receiver_.url());
+      co_return answer;
     }
 
    private:
@@ -111,7 +115,10 @@ class WebhookTest : public ::testing::Test {
         WebhookDeliveryOptions{.connect_timeout = std::chrono::seconds(30),
                                .timeout = std::chrono::seconds(30),
                                .first_pause = std::chrono::milliseconds(1),
-                               .longest_pause = std::chrono::milliseconds(8)});
+                               .longest_pause = std::chrono::milliseconds(8),
+                               .targets = targets_,
+                               .origin = std::string(testing::RouteServer::kOrigin),
+                               .gaps = gaps_});
     delivery_->Start();
   }
   void Stop() { delivery_.reset(); }
@@ -129,6 +136,8 @@ class WebhookTest : public ::testing::Test {
   }
 
   SeededRandom random_{5};
+  std::shared_ptr<EventGaps> gaps_ = std::make_shared<EventGaps>();
+  WebhookTargets targets_{.loopback = true};
   testing::RouteServer server_;
   Receiver receiver_;
   std::unique_ptr<WebhookDelivery> delivery_;
@@ -222,6 +231,33 @@ TEST_F(WebhookTest, WhatHappenedWhileNobodyDeliveredIsToldOnce) {
   Await(id, "delivered", 3);
 }
 
+TEST_F(WebhookTest, WhatTheLogLostBeforeItWasToldIsNotLostInSilence) {
+  const std::string id = Create();
+  server_.Enqueue("a");
+  receiver_.Take(1);
+  Await(id, "delivered", 1);
+  EXPECT_EQ(Show(id).at("gaps").as_int64(), 0);
+  const int64_t seen = Show(id).at("cursor").as_int64();
+  Stop();
+  for (const char* queue : {"b", "c", "d"}) server_.Enqueue(queue);
+  server_.KeepEvents(1);
+  Start();
+  EXPECT_THAT(receiver_.TakeEvents(1), ElementsAre("enqueued d"));
+  Await(id, "delivered", 2);
+  const json::value shown = Show(id);
+  EXPECT_EQ(shown.at("gaps").as_int64(), 1);
+  EXPECT_EQ(shown.at("last_gap").at("missed_from").as_int64(), seen + 1);
+  EXPECT_EQ(shown.at("last_gap").at("missed_to").as_int64(), seen + 2);
+  EXPECT_EQ(gaps_->webhooks, 1U);
+  // Once is enough.
+  Stop();
+  Start();
+  server_.Enqueue("e");
+  EXPECT_THAT(receiver_.TakeEvents(1), ElementsAre("enqueued e"));
+  Await(id, "delivered", 3);
+  EXPECT_EQ(Show(id).at("gaps").as_int64(), 1);
+}
+
 TEST_F(WebhookTest, OneThatCannotBeReachedDoesNotHoldUpOthers) {
   const json::value away =
       server_.PostOk("/webhooks", R"({"id":"away","url":"http://127.0.0.1:1/x","retry_limit":1})");
@@ -252,6 +288,95 @@ TEST_F(WebhookTest, OneIsChangedSwitchedOffAndDeleted) {
   EXPECT_EQ(server_.Refusal(server_.Delete("/webhooks/mine")), "404 NOT_FOUND");
   EXPECT_EQ(server_.Refusal(server_.Get("/webhooks/mine/dead")), "404 NOT_FOUND");
   EXPECT_EQ(server_.GetOk("/webhooks").as_array().size(), 0U);
+}
+
+// Stored by somebody who could, or before the setting: what counts is the address that is asked.
+TEST_F(WebhookTest, AnAddressThatIsNotAllowedIsNotAsked) {
+  Stop();
+  targets_ = {};
+  Start();
+  const auto store = [&](const std::string& id, const std::string& url) {
+    const auto stored = server_.server().store().Run(
+        AllWebhooksScopes(id), [&](store::Transaction& transaction) -> Result<void> {
+          return PutWebhook(transaction, {.id = id, .url = url, .retry_limit = 1});
+        });
+    ASSERT_TRUE(stored.ok());
+  };
+  store("number", receiver_.url());
+  // A name all of whose addresses are refused.
+  store("name", fmt::format("http://localhost:{}/hook", receiver_.port()));
+  store("any", fmt::format("http://0.0.0.0:{}/hook", receiver_.port()));
+  server_.Enqueue("q");
+  for (const std::string id : {"number", "name", "any"}) {
+    Await(id, "dead", 1);
+    EXPECT_THAT(json::serialize(Show(id).at("last_error")), HasSubstr("webhooks.allow")) << id;
+  }
+  EXPECT_TRUE(receiver_.Take(0).empty());
+  // The same addresses, allowed by number; the name has one of them.
+  Stop();
+  targets_.networks.push_back(*IpNetwork::Parse("127.0.0.0/8"));
+  Start();
+  server_.Enqueue("q");
+  EXPECT_THAT(receiver_.TakeEvents(2), ElementsAre("enqueued q", "enqueued q"));
+  Await("name", "delivered", 1);
+  Await("number", "delivered", 1);
+  Await("any", "dead", 2);
+}
+
+TEST_F(WebhookTest, OneThatLeadsBackToTheServerIsCut) {
+  server_.PostOk("/webhooks", fmt::format(R"({{"id":"loop","retry_limit":1,"events":["enqueued"],)"
+                                          R"("url":"http://127.0.0.1:{}/api/v1/webhooks/echo"}})",
+                                          server_.port()));
+  server_.Enqueue("q");
+  Await("loop", "dead", 1);
+  EXPECT_EQ(Show("loop").at("last_status_code").as_int64(), 508);
+  EXPECT_EQ(server_.Refusal(server_.Get("/queues/echo")), "404 NOT_FOUND");
+  // What another store sends is welcome.
+  EXPECT_EQ(server_
+                .Ask("POST", "/api/v1/webhooks/echo", "{}",
+                     net::HttpHeaders{{std::string(kWebhookOriginHeader), "another"}})
+                .status,
+            201);
+}
+
+TEST_F(WebhookTest, RedirectsAreNotFollowed) {
+  const std::string id = Create(R"("retry_limit":1)");
+  receiver_.AnswerWith({307});
+  server_.Enqueue("a");
+  Await(id, "dead", 1);
+  EXPECT_EQ(receiver_.Take(1).size(), 1U);
+}
+
+TEST_F(WebhookTest, CredentialsInUrlsAreNotShown) {
+  const std::string url =
+      fmt::format("http://ann:s3cret@127.0.0.1:{}/hook?token=t0ken&x", receiver_.port());
+  const net::HttpResponse made =
+      server_.Post("/webhooks", fmt::format(R"({{"id":"mine","url":"{}"}})", url));
+  EXPECT_EQ(made.status, 201);
+  const std::string shown(Show("mine").at("url").as_string());
+  EXPECT_EQ(shown, fmt::format("http://***@127.0.0.1:{}/hook?token=***&***", receiver_.port()));
+  for (const std::string& text : {made.body, server_.Get("/webhooks").body}) {
+    EXPECT_THAT(text, Not(HasSubstr("s3cret")));
+    EXPECT_THAT(text, Not(HasSubstr("t0ken")));
+  }
+  // They are used, and kept by whoever sends back what they were shown.
+  server_.PostOk("/webhooks", fmt::format(R"({{"id":"mine","url":"{}","retry_limit":2}})", shown));
+  server_.Enqueue("q");
+  const std::vector<net::HttpRequest> requests = receiver_.Take(1);
+  EXPECT_EQ(requests[0].headers.Get("Authorization"), "Basic YW5uOnMzY3JldA==");
+  EXPECT_EQ(requests[0].Query("token"), "t0ken");
+  Await("mine", "delivered", 1);
+}
+
+TEST_F(WebhookTest, AnAddressThatIsNotAllowedIsRefusedAtOnce) {
+  for (const std::string host :
+       {"10.0.0.1", "192.168.1.1", "172.31.0.1", "100.64.0.1", "169.254.169.254", "[fe80::1]",
+        "[fd00::1]", "[::ffff:10.0.0.1]", "[::]", "0.0.0.0", "224.0.0.1", "[64:ff9b::a00:1]"}) {
+    const net::HttpResponse refused =
+        server_.Post("/webhooks", fmt::format(R"({{"url":"http://{}/x"}})", host));
+    EXPECT_EQ(server_.Refusal(refused), "400 VALIDATION_ERROR") << host;
+    EXPECT_THAT(refused.body, HasSubstr("webhooks.allow")) << host;
+  }
 }
 
 TEST_F(WebhookTest, WhatMakesNoSenseIsRefused) {

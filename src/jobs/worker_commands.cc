@@ -42,7 +42,8 @@ Result<FetchCommand> TakeFetch(Args args) {
 }
 
 void ReplyJob(net::RespWriter& reply, const Job& job) {
-  const size_t optional = (job.checkpoint.empty() ? 0 : 1) + (job.tags.empty() ? 0 : 1);
+  const size_t optional =
+      (job.checkpoint.empty() ? 0 : 1) + (job.tags.empty() ? 0 : 1) + (job.agent.empty() ? 0 : 1);
   reply.MapHeader(7 + optional);
   const auto member = [&](std::string_view name, std::string_view value) {
     reply.Bulk(name);
@@ -61,6 +62,7 @@ void ReplyJob(net::RespWriter& reply, const Job& job) {
   number("lease_ms", job.lease_ms);
   if (!job.checkpoint.empty()) member("checkpoint", job.checkpoint);
   if (!job.tags.empty()) member("tags", job.tags);
+  if (!job.agent.empty()) member("agent", job.agent);
 }
 
 namespace {
@@ -230,6 +232,7 @@ void AddWorkerCommands(doors::Instance& instance) {
          {.name = "job.fetch",
           .arity = -3,
           .flags = doors::kWrite | doors::kBlocking,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(N) for N jobs",
           .summary = "Leases jobs to a worker, and waits for some if there are none.",
           .syntax = "[COUNT count:integer] [LEASE milliseconds:integer] "
@@ -240,6 +243,7 @@ void AddWorkerCommands(doors::Instance& instance) {
          {.name = "job.ack",
           .arity = -2,
           .flags = doors::kWrite | doors::kFast,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(1)",
           .summary = "Completes a job.",
           .syntax = ack},
@@ -248,6 +252,7 @@ void AddWorkerCommands(doors::Instance& instance) {
          {.name = "job.ackm",
           .arity = -3,
           .flags = doors::kWrite,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(N) for N jobs",
           .summary = "Completes several jobs, each with a reply of its own.",
           .syntax = "[RESULTS] job token ..."},
@@ -256,6 +261,7 @@ void AddWorkerCommands(doors::Instance& instance) {
          {.name = "job.fail",
           .arity = -2,
           .flags = doors::kWrite | doors::kFast,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(1)",
           .summary = "Ends an attempt that failed: the job is retried, or dead.",
           .syntax = fail},
@@ -264,6 +270,7 @@ void AddWorkerCommands(doors::Instance& instance) {
          {.name = "job.heartbeat",
           .arity = -2,
           .flags = doors::kWrite | doors::kFast,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(1)",
           .summary = "Renews a lease by its own length, and tells how far the job is.",
           .syntax = heartbeat},
@@ -272,6 +279,7 @@ void AddWorkerCommands(doors::Instance& instance) {
          {.name = "job.snooze",
           .arity = -3,
           .flags = doors::kWrite | doors::kFast,
+          .unaudited = kWorkOfJobs,
           .complexity = "O(1)",
           .summary = "Puts a job back for a while without using up an attempt.",
           .syntax = snooze},

@@ -264,6 +264,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
     };
     instance.commands().Add(std::move(row));
   };
+  constexpr std::string_view kBuyers = "is what buyers do all day: the bookings tell it";
   add({.name = "seat.create",
        .arity = 3,
        .flags = doors::kWrite | doors::kDenyOom,
@@ -275,6 +276,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
   add({.name = "seat.reserve",
        .arity = -5,
        .flags = doors::kWrite | doors::kDenyOom,
+       .unaudited = kBuyers,
        .complexity = "O(N) with N being the number of seats taken",
        .summary = "Holds seats for a booking: those named, or the best available.",
        .syntax = "event booking section [BUYER buyer] [HOLD seconds:integer] "
@@ -285,6 +287,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
   add({.name = "seat.pay",
        .arity = -3,
        .flags = doors::kWrite | doors::kDenyOom,
+       .unaudited = kBuyers,
        .complexity = "O(N) with N being the number of seats of the booking",
        .summary = "Sells the seats that a booking holds.",
        .syntax = "event booking [SECTION section]"},
@@ -292,6 +295,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
   add({.name = "seat.release",
        .arity = -3,
        .flags = doors::kWrite,
+       .unaudited = kBuyers,
        .complexity = "O(N) with N being the number of seats of the booking",
        .summary = "Gives back the seats that a booking holds.",
        .syntax = "event booking [SECTION section]"},
@@ -299,6 +303,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
   add({.name = "seat.extend",
        .arity = 4,
        .flags = doors::kWrite | doors::kFast,
+       .unaudited = kBuyers,
        .complexity = "O(1)",
        .summary = "Lets a booking hold its seats longer, once.",
        .syntax = "event booking seconds:integer"},

@@ -48,6 +48,21 @@ class OperationsTest : public ::testing::Test {
   SeatServer server_;
 };
 
+// Client-side caching knows nothing of seats: it hears of the records, whoever writes them.
+TEST_F(OperationsTest, WhoCachesRecordsHearsOfWhatSeatsChange) {
+  CAIRN_TEST_ROCKS_ONLY("client tracking");
+  doors::testing::TestClient client = server_.Connect();
+  client.Run({"HELLO", "3"});
+  ASSERT_EQ(client.Run({"CLIENT", "TRACKING", "ON", "BCAST"}), "OK");
+  Reserve("b", "1-1");
+  EXPECT_TRUE(client.Receive().starts_with("push[\"invalidate\", [\""));
+  client.Run({"CLIENT", "TRACKING", "OFF"});
+  client.Run({"CLIENT", "TRACKING", "ON", "BCAST"});
+  server_.clock().AdvanceMillis(24LL * 3600 * 1000);
+  server_.FireTimers();
+  EXPECT_TRUE(client.Receive().starts_with("push[\"invalidate\", [\""));
+}
+
 // --- Creating
 // --------------------------------------------------------------------------------------
 

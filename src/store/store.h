@@ -97,6 +97,15 @@ class Subscription {
   std::function<void()> cancel_;
 };
 
+// A row that a commit has put or deleted.
+struct Change {
+  BytesView key;
+  uint32_t origin = 0;    // Transaction::set_origin of whoever wrote it; 0: nobody said, or several
+  bool is_range = false;  // a range begins at `key` of which no earlier row is left
+};
+// The views last until it returns.
+using ChangeListener = std::function<void(Commit, std::span<const Change>)>;
+
 // Figures for INFO, /metrics and cairn doctor.
 struct StoreStats {
   uint64_t commits = 0;        // groups committed since the start
@@ -156,6 +165,13 @@ class Store {
   // Calls `waiter`, on the committing thread, after each commit that woke `topic`. It must be quick
   // and must not call the store.
   virtual Subscription OnWake(Topic topic, std::function<void()> waiter) = 0;
+  // Calls `listener`, on the committing thread and one commit after the other, with the rows of
+  // `space` that a commit has changed, once bodies can see them and behind AfterCommit. What a body
+  // that begins after OnChange has returned does not see yet, the listener will be told. It must be
+  // quick and must not call the store. There is one at a time; without one, a commit costs one
+  // atomic load more. A store that others serve too (shared) tells nothing of what they change.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides this keeps the listener.
+  virtual Subscription OnChange(Space /*space*/, ChangeListener /*listener*/) { return {}; }
   // Calls `listener` when a timer was set that is due before all others known so far.
   virtual Subscription OnEarlierTimer(std::function<void(Timestamp due)> listener) = 0;
 

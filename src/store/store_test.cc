@@ -1,6 +1,8 @@
 // The contract of store.h and transaction.h, one behaviour a test.
 #include "store/store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -289,6 +291,71 @@ TEST_F(StoreTest, WakeReachesWaitersAfterTheCommitAndOnlyThem) {
   EXPECT_EQ(woken, 1);
 }
 
+TEST_F(StoreTest, WhoListensToChangesHearsOfEachRowWhenItCanBeSeen) {
+  CAIRN_TEST_ROCKS_ONLY("a listener to changes");
+  std::vector<std::string> heard;
+  Commit last;
+  auto listening = store_->OnChange(Space::kData, [&](Commit commit, std::span<const Change> rows) {
+    EXPECT_GT(commit, last);
+    last = commit;
+    for (const Change& row : rows) {
+      heard.push_back(Bytes(row.key) + (row.is_range ? "…" : "") + " by " +
+                      std::to_string(row.origin));
+    }
+  });
+  const auto change = [&](const std::function<void(Transaction&)>& with) {
+    return Run(Scopes::Exclusive(), [&](Transaction& txn) -> Result<void> {
+      with(txn);
+      return {};
+    });
+  };
+  const Commit commit = change([](Transaction& txn) {
+    txn.Put({Space::kData, "a"}, "1");
+    txn.set_origin(7);
+    txn.Delete({Space::kData, "b"});
+    txn.Put({Space::kJobs, "not this"}, "1");
+  });
+  EXPECT_EQ(last, commit);
+  change([](Transaction& txn) { txn.Put({Space::kData, "c"}, "1"); });  // origins end with a body
+  change([](Transaction& txn) { txn.DeleteRange({Space::kData, "a", "c"}); });
+  change([](Transaction& txn) { txn.Put({Space::kJobs, "not this"}, "2"); });
+  const auto failed = store_->Run(Scope("d"), [&](Transaction& txn) -> Result<void> {
+    txn.Put({Space::kData, "d"}, "1");
+    return kRefused;
+  });
+  EXPECT_FALSE(failed.ok());
+  EXPECT_EQ(heard, (std::vector<std::string>{"a by 0", "b by 7", "c by 0", "a… by 0"}));
+  listening = Subscription();
+  Put("e", "1");
+  EXPECT_EQ(heard.size(), 4u);
+}
+
+// What client-side caching stands on: whoever begins to listen and then does not see a value hears
+// of it.
+TEST_F(StoreTest, NoChangeIsMissedBetweenListeningAndReading) {
+  CAIRN_TEST_ROCKS_ONLY("a listener to changes");
+  constexpr int kRounds = 2000;
+  std::atomic<int> started{0};
+  std::atomic<int> written{0};
+  std::thread writer([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      while (started < round) std::this_thread::yield();
+      Put("k", std::to_string(round));
+      written = round;
+    }
+  });
+  for (int round = 1; round <= kRounds; ++round) {
+    std::atomic<bool> heard{false};
+    started = round;
+    const auto listening =
+        store_->OnChange(Space::kData, [&](Commit, std::span<const Change>) { heard = true; });
+    const std::optional<Bytes> value = Get("k");
+    while (written < round) std::this_thread::yield();
+    EXPECT_TRUE(heard || value == std::to_string(round));
+  }
+  writer.join();
+}
+
 TEST_F(StoreTest, GroupSharesOneCommitAndUndoesOnlyTheFailedBody) {
   CAIRN_TEST_ROCKS_ONLY("groups that run bodies");
   auto group = store_->NewGroup();
@@ -315,6 +382,60 @@ TEST_F(StoreTest, GroupSharesOneCommitAndUndoesOnlyTheFailedBody) {
   EXPECT_EQ(Get("a"), std::nullopt) << "not committed yet";
   ASSERT_TRUE(group->Finish().ok());
   EXPECT_EQ(ScanAll(Range::All(Space::kData)), (Rows{{"a", "1"}, {"b", "3"}}));
+}
+
+// A loop does not stand still for one body, whatever that does.
+TEST_F(StoreTest, ABodyThatTakesLongLeavesItsGroup) {
+  CAIRN_TEST_ROCKS_ONLY("groups that run bodies");
+  constexpr int kRows = 50'000;
+  const auto key = [](int i) { return fmt::format("row:{:06}", i); };
+  ASSERT_TRUE(store_
+                  ->Run(Scopes::Exclusive(),
+                        [&](Transaction& transaction) -> Result<void> {
+                          for (int i = 0; i < kRows; ++i)
+                            transaction.Put({Space::kData, key(i)}, "v");
+                          return {};
+                        })
+                  .ok());
+  const auto get = [&](Transaction& transaction) -> Result<void> {
+    for (int i = 0; i < kRows; ++i) CAIRN_RETURN_IF_ERROR(transaction.Get({Space::kData, key(i)}));
+    return {};
+  };
+  const auto scan = [&](Transaction& transaction) {
+    return transaction.Scan(Range::Prefix(Space::kData, "row:"), {},
+                            [](BytesView, BytesView) { return true; });
+  };
+  const auto write = [&](Transaction& transaction) -> Result<void> {
+    for (int i = 0; i < kRows; ++i) transaction.Put({Space::kData, key(i)}, "w");
+    return {};
+  };
+  const auto erase = [&](Transaction& transaction) -> Result<void> {
+    for (int i = 0; i < kRows; ++i) transaction.Delete({Space::kData, key(i)});
+    return {};
+  };
+  const auto large = [&](Transaction& transaction) -> Result<void> {
+    for (int i = 0; i < 20; ++i) transaction.Put({Space::kData, "large"}, Bytes(1 << 20, 'x'));
+    return {};
+  };
+  const auto small = [&](Transaction& transaction) -> Result<void> {
+    transaction.Put({Space::kData, "small"}, "v");
+    return {};
+  };
+  const auto group = store_->NewGroup();
+  const Scopes all = Scopes::Exclusive();
+  for (const Body body : {Body(get), Body(scan), Body(write), Body(erase), Body(large)}) {
+    const Result<Dependency> ran = group->Run(all, Access::kWrite, body);
+    ASSERT_FALSE(ran.ok());
+    EXPECT_EQ(ran.error().code, ErrorCode::kWouldBlock);
+    EXPECT_TRUE(group->Run(all, Access::kWrite, small).ok());
+  }
+  ASSERT_TRUE(group->Finish().ok());
+  EXPECT_EQ(Get("small"), "v");
+  EXPECT_EQ(Get(key(0)), "v");
+  for (const Body body : {Body(get), Body(scan), Body(write), Body(large)}) {
+    EXPECT_TRUE(store_->Run(all, body).ok());
+  }
+  EXPECT_EQ(Get(key(0)), "w");
 }
 
 TEST_F(StoreTest, ReaderDependsOnTheCommitItSaw) {

@@ -88,6 +88,10 @@ class Transaction : public Reader {
   virtual void SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) = 0;
   virtual void CancelTimer(Timestamp due, uint8_t kind, BytesView owner) = 0;
 
+  // Who asks for what this body writes, by a number of the caller's choosing; 0: nobody in
+  // particular, as at the start of each body. Whoever listens to changes (Store::OnChange) is told.
+  virtual void set_origin(uint32_t /*origin*/) {}
+
   // A number that no other transaction of this store ever has, larger than that of every
   // transaction this one can see the effects of. Records carry it as their version.
   virtual uint64_t stamp() = 0;

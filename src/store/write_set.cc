@@ -1,5 +1,7 @@
 #include "store/write_set.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -10,10 +12,18 @@ namespace {
 
 constexpr size_t kInitialSlots = 256;  // a power of two, like every later size
 constexpr size_t kChunkBytes = 64 * 1024;
-constexpr size_t kKeptBytes = 4 * 1024 * 1024;  // chunks beyond this are freed by Clear
+// What Clear keeps to be used again; more than this is freed.
+constexpr size_t kKeptBytes = 4 * 1024 * 1024;
+constexpr size_t kKeptRows = 64 * 1024;
 
 bool Less(Space a_space, BytesView a, Space b_space, BytesView b) {
   return a_space != b_space ? a_space < b_space : a < b;
+}
+
+template <typename T>
+void ClearKept(std::vector<T>& elements) {
+  elements.clear();
+  if (elements.capacity() > kKeptRows) std::vector<T>().swap(elements);
 }
 
 }  // namespace
@@ -28,7 +38,29 @@ bool WriteSet::ByKey::operator()(const Key& a, uint32_t b) const {
   return Less(a.space, a.bytes, (*rows)[b].space, (*rows)[b].key);
 }
 
-WriteSet::WriteSet() : slots_(kInitialSlots) {}
+WriteSet::WriteSet(size_t limit) : limit_(limit), body_end_(limit), slots_(kInitialSlots) {}
+
+void WriteSet::BeginBody() {
+  over_limit_ = false;
+  const size_t left = std::numeric_limits<size_t>::max() - bytes_;
+  body_end_ = bytes_ + std::min(limit_, left);
+}
+
+bool WriteSet::Charge(size_t bytes) {
+  if (over_limit_ || bytes > body_end_ - bytes_) {
+    over_limit_ = true;
+    return false;
+  }
+  bytes_ += bytes;
+  return true;
+}
+
+Error WriteSet::limit_error() const {
+  return {ErrorCode::kTooLarge,
+          fmt::format("the transaction would write more than {} bytes at once, so nothing of it "
+                      "was done: split it, or raise limits.transaction",
+                      limit_)};
+}
 
 BytesView WriteSet::Copy(BytesView bytes) {
   if (bytes.empty()) return {};
@@ -74,7 +106,7 @@ void WriteSet::Grow() {
 uint32_t WriteSet::AddRow(Key key, uint64_t hash) {
   if ((rows_.size() + 1) * 2 > slots_.size()) Grow();
   const auto row = static_cast<uint32_t>(rows_.size());
-  rows_.push_back({key.space, State::kUnknown, Copy(key.bytes), {}, hash});
+  rows_.push_back({key.space, State::kUnknown, origin_, Copy(key.bytes), {}, hash});
   const size_t mask = slots_.size() - 1;
   size_t i = hash & mask;
   while (slots_[i].generation == generation_) i = (i + 1) & mask;
@@ -83,10 +115,14 @@ uint32_t WriteSet::AddRow(Key key, uint64_t hash) {
 }
 
 void WriteSet::Set(Key key, State state, BytesView value) {
+  if (!Charge(kWriteOverheadBytes + key.bytes.size() + value.size())) return;
   const uint64_t hash = HashOf(key);
   uint32_t row = FindRow(key, hash);
   if (row == kNoRow) row = AddRow(key, hash);
   undo_.push_back({row, rows_[row].state, rows_[row].value});
+  // What is undone later does not bring an origin back: then nobody is known to be the only one.
+  const bool first = rows_[row].state == State::kUnknown;
+  if (rows_[row].origin != origin_) rows_[row].origin = first ? origin_ : 0;
   rows_[row].state = state;
   rows_[row].value = Copy(value);
 }
@@ -109,6 +145,8 @@ bool WriteSet::RangeDeleted(Key key) const {
 
 void WriteSet::DeleteRange(const Range& range) {
   if (range.empty()) return;
+  const size_t end_bytes = range.end ? range.end->size() : 0;
+  if (!Charge(kWriteOverheadBytes + range.begin.size() + end_bytes)) return;
   // Rows written earlier in the group must not survive the range; those written later will.
   const FamilySpan families = FamiliesOf(range, range.begin);
   for (auto family = families.begin; family != families.end; ++family) {
@@ -126,6 +164,7 @@ void WriteSet::DeleteRange(const Range& range) {
 }
 
 void WriteSet::Add(Key counter, int64_t delta) {
+  if (!Charge(kWriteOverheadBytes + counter.bytes.size())) return;
   auto found = std::find_if(counters_.begin(), counters_.end(), [&](const Counter& known) {
     return known.space == counter.space && known.key == counter.bytes;
   });
@@ -144,6 +183,7 @@ int64_t WriteSet::CounterDelta(Key counter) const {
 }
 
 void WriteSet::AppendEvents(Key prefix, BytesView value, uint32_t count) {
+  if (!Charge(kWriteOverheadBytes + prefix.bytes.size() + value.size())) return;
   events_.push_back({prefix.space, Copy(prefix.bytes), Copy(value), count});
 }
 
@@ -241,17 +281,20 @@ void WriteSet::UndoTo(const Mark& mark) {
 }
 
 void WriteSet::Clear() {
+  bytes_ = 0;
+  BeginBody();
   families_.clear();
   listed_rows_ = 0;
-  rows_.clear();
-  undo_.clear();
-  ranges_.clear();
-  events_.clear();
-  wakes_.clear();
-  after_commit_.clear();
-  counters_.clear();
-  additions_.clear();
+  ClearKept(rows_);
+  ClearKept(undo_);
+  ClearKept(ranges_);
+  ClearKept(events_);
+  ClearKept(wakes_);
+  ClearKept(after_commit_);
+  ClearKept(counters_);
+  ClearKept(additions_);
   earliest_timer_us_ = kNoTimer;
+  if (slots_.size() > 2 * kKeptRows) std::vector<Slot>(kInitialSlots).swap(slots_);
   if (++generation_ == 0) {  // wrapped: stamps of old generations could match again
     std::fill(slots_.begin(), slots_.end(), Slot{});
     generation_ = 1;

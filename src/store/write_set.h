@@ -22,6 +22,10 @@ namespace cairn::store {
 //
 // A body's writes can be undone from a Mark taken before it. Used by one thread at a time. Views
 // into it last until Clear.
+//
+// What one body may write is bounded: the log keeps it as one record, which every later start reads
+// as one. Past the bound nothing is kept any more and over_limit() says so: the body fails,
+// whatever it makes of it.
 class WriteSet {
  public:
   enum class State : uint8_t {
@@ -32,6 +36,7 @@ class WriteSet {
   struct Row {
     Space space;
     State state;
+    uint32_t origin;  // of who wrote it; 0: nobody said, or several
     BytesView key;
     BytesView value;  // for kPut
     uint64_t hash;    // HashOf(key)
@@ -50,18 +55,36 @@ class WriteSet {
 
   static constexpr int64_t kNoTimer = std::numeric_limits<int64_t>::max();
 
-  WriteSet();
+  // What a write takes beside its key and its value, in memory and in the log.
+  static constexpr size_t kWriteOverheadBytes = 64;
+
+  // `limit` is what one body may take, in bytes().
+  explicit WriteSet(size_t limit = std::numeric_limits<size_t>::max());
   WriteSet(const WriteSet&) = delete;
   WriteSet& operator=(const WriteSet&) = delete;
+
+  // The writes from here on are those of the next body.
+  void BeginBody();
+  bool over_limit() const { return over_limit_; }
+  // What the client of a body that is over it is told.
+  Error limit_error() const;
+  // Keys, values and overhead of all writes since Clear, also of those that were overwritten or
+  // undone: they take memory until then.
+  size_t bytes() const { return bytes_; }
+
+  // Who makes the writes that follow: Transaction::set_origin.
+  void set_origin(uint32_t origin) { origin_ = origin; }
 
   void Put(Key key, BytesView value) { Set(key, State::kPut, value); }
   void Delete(Key key) { Set(key, State::kDeleted, {}); }
   void DeleteRange(const Range& range);
   void Add(Key counter, int64_t delta);
   void AppendEvents(Key prefix, BytesView value, uint32_t count);
-  void Wake(Topic topic) { wakes_.push_back(topic); }
+  void Wake(Topic topic) {
+    if (Charge(sizeof(topic))) wakes_.push_back(topic);
+  }
   void AfterCommit(std::function<void(Commit)> function) {
-    after_commit_.push_back(std::move(function));
+    if (Charge(kWriteOverheadBytes)) after_commit_.push_back(std::move(function));
   }
   // Remembers the earliest timer set, for the timer thread.
   void NoteTimer(int64_t due_us);
@@ -144,6 +167,8 @@ class WriteSet {
   };
   using Families = std::map<uint32_t, Family>;
 
+  // Whether the body may take so many bytes more; if so, it has.
+  bool Charge(size_t bytes);
   void Set(Key key, State state, BytesView value);
   uint32_t FindRow(Key key, uint64_t hash) const;  // kNoRow if absent
   uint32_t AddRow(Key key, uint64_t hash);
@@ -163,6 +188,12 @@ class WriteSet {
 
   static constexpr uint32_t kNoRow = std::numeric_limits<uint32_t>::max();
 
+  const size_t limit_;
+  size_t bytes_ = 0;
+  size_t body_end_;  // what bytes_ may grow to
+  bool over_limit_ = false;
+
+  uint32_t origin_ = 0;
   std::vector<Row> rows_;
   std::vector<Slot> slots_;
   uint32_t generation_ = 1;

@@ -74,6 +74,32 @@ TEST(WriteSetTest, ClearForgetsAllAndIsReusable) {
   }
 }
 
+TEST(WriteSetTest, ARowHasAnOriginAsLongAsOnlyOneHasWrittenIt) {
+  WriteSet writes;
+  const auto write = [&](BytesView key, uint32_t origin) {
+    writes.set_origin(origin);
+    writes.Put(DataKey(key), "");
+  };
+  write("nobody", 0);
+  write("one", 1);
+  write("one", 1);
+  write("two", 1);
+  write("two", 2);
+  write("later nobody", 1);
+  write("later nobody", 0);
+  const WriteSet::Mark mark = writes.mark();
+  write("undone", 1);
+  write("one", 2);
+  writes.UndoTo(mark);
+  write("undone", 2);
+  std::map<Bytes, uint32_t> origins;
+  for (const WriteSet::Row& row : writes.rows()) origins[Bytes(row.key)] = row.origin;
+  // An origin that was overwritten does not come back: that only means one message too many.
+  const std::map<Bytes, uint32_t> expected = {
+      {"nobody", 0}, {"one", 0}, {"two", 0}, {"later nobody", 0}, {"undone", 2}};
+  EXPECT_EQ(origins, expected);
+}
+
 TEST(WriteSetTest, SeeksInBothDirectionsWithinOneSpace) {
   WriteSet writes;
   writes.Put({Space::kSystem, "z"}, "");
@@ -179,6 +205,46 @@ TEST(WriteSetTest, AgreesWithAMapThroughRandomUndo) {
       model.clear();
     }
   }
+}
+
+TEST(WriteSetTest, PastItsLimitABodyWritesNothingMore) {
+  WriteSet writes(10'000);
+  writes.Put(DataKey("before"), "1");
+  const auto mark = writes.mark();
+  writes.BeginBody();
+  writes.Put(DataKey("a"), Bytes(9'000, 'x'));
+  EXPECT_FALSE(writes.over_limit());
+  const size_t bytes = writes.bytes();
+  writes.Put(DataKey("b"), Bytes(1'000, 'x'));
+  EXPECT_TRUE(writes.over_limit());
+  writes.Delete(DataKey("a"));
+  writes.DeleteRange(Range::All(Space::kData));
+  writes.Add(DataKey("n"), 1);
+  writes.AppendEvents(DataKey("e"), "x", 1);
+  EXPECT_EQ(writes.bytes(), bytes);
+  EXPECT_EQ(Find(writes, "b"), std::nullopt);
+  EXPECT_TRUE(writes.ranges().empty());
+  EXPECT_EQ(writes.limit_error().code, ErrorCode::kTooLarge);
+  EXPECT_NE(writes.limit_error().message.find("limits.transaction"), std::string::npos);
+
+  writes.UndoTo(mark);
+  writes.BeginBody();  // each has the limit to itself
+  EXPECT_FALSE(writes.over_limit());
+  writes.Put(DataKey("b"), Bytes(9'000, 'x'));
+  EXPECT_FALSE(writes.over_limit());
+  EXPECT_EQ(Find(writes, "a"), std::nullopt);
+  EXPECT_EQ(Find(writes, "before"), "1");
+  writes.Clear();
+  EXPECT_EQ(writes.bytes(), 0u);
+}
+
+// What is overwritten still takes memory.
+TEST(WriteSetTest, WritesOfOneKeyCountEachTime) {
+  WriteSet writes(10'000);
+  writes.BeginBody();
+  for (int i = 0; i < 20; ++i) writes.Put(DataKey("a"), Bytes(1'000, 'x'));
+  EXPECT_TRUE(writes.over_limit());
+  EXPECT_LE(writes.bytes(), 10'000u);
 }
 
 }  // namespace

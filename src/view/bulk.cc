@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "jobs/job_json.h"
 #include "jobs/refusal.h"
+#include "view/id_list.h"
 #include "view/search.h"
 
 namespace cairn::view {
@@ -22,6 +23,7 @@ using jobs::Reason;
 using jobs::Refuse;
 
 constexpr std::string_view kPrefix = "jobs/bulk/";
+constexpr std::string_view kRequestPrefix = "jobs/bulk_request/";
 // Jobs of one transaction.
 constexpr int64_t kJobsPerStep = 200;
 // A record that its owner has not written for so long is anybody's.
@@ -32,7 +34,8 @@ constexpr std::chrono::seconds kPatience{60};
 constexpr std::chrono::seconds kLookForForgotten{60};
 constexpr std::chrono::seconds kTryAgain{1};
 
-constexpr std::array<std::string_view, 4> kStatuses = {"queued", "running", "completed", "failed"};
+constexpr std::array<std::string_view, 5> kStatuses = {"queued", "running", "completed", "failed",
+                                                       "cancelled"};
 
 enum class Action {
   kRetry,
@@ -58,6 +61,7 @@ constexpr std::array<std::pair<std::string_view, Action>, 9> kActions = {{
 }};
 
 Bytes RecordKey(std::string_view id) { return Bytes(kPrefix) + Bytes(id); }
+Bytes RequestKey(std::string_view id) { return Bytes(kRequestPrefix) + Bytes(id); }
 
 Error Bad(std::string_view member, std::string_view why) {
   return Refuse(Reason::kValidation, fmt::format("{}: {}", member, why));
@@ -75,7 +79,7 @@ int64_t NumberOf(const json::object& object, std::string_view name) {
 
 std::string EncodeTask(const BulkTask& task) {
   return json::serialize(json::object{{"status", kStatuses[static_cast<size_t>(task.status)]},
-                                      {"request", task.request},
+                                      {"action", task.action},
                                       {"queues", task.queues},
                                       {"total", task.total},
                                       {"processed", task.processed},
@@ -90,6 +94,12 @@ std::string EncodeTask(const BulkTask& task) {
                                       {"until", task.until}});
 }
 
+std::string ActionOf(const std::string& request) {
+  boost::system::error_code failure;
+  const json::value value = json::parse(request, failure);
+  return !failure && value.is_object() ? TextOf(value.as_object(), "action") : std::string();
+}
+
 Result<BulkTask> DecodeTask(std::string_view id, BytesView text) {
   boost::system::error_code failure;
   const json::value value = json::parse(json::string_view(text.data(), text.size()), failure);
@@ -102,7 +112,9 @@ Result<BulkTask> DecodeTask(std::string_view id, BytesView text) {
   BulkTask task;
   task.id = id;
   task.status = static_cast<BulkTask::Status>(status - kStatuses.begin());
-  task.request = TextOf(object, "request");
+  task.action = TextOf(object, "action");
+  task.request = TextOf(object, "request");  // earlier versions kept it here
+  if (task.action.empty()) task.action = ActionOf(task.request);
   task.queues = TextOf(object, "queues");
   task.total = NumberOf(object, "total");
   task.processed = NumberOf(object, "processed");
@@ -115,6 +127,22 @@ Result<BulkTask> DecodeTask(std::string_view id, BytesView text) {
   task.owner = TextOf(object, "owner");
   task.after = TextOf(object, "after");
   task.until = TextOf(object, "until");
+  return task;
+}
+
+void PutTask(store::Transaction& transaction, const BulkTask& task) {
+  const Bytes key = RecordKey(task.id);
+  transaction.Put({store::Space::kSystem, key}, EncodeTask(task));
+  transaction.Wake(Bulk::TopicOf(task.id));
+}
+
+// With what it is to do.
+Result<std::optional<BulkTask>> LoadWhole(store::Reader& reader, std::string_view id) {
+  CAIRN_ASSIGN_OR_RETURN(std::optional<BulkTask> task, Bulk::Load(reader, id));
+  if (!task || !task->request.empty()) return task;
+  const Bytes key = RequestKey(id);
+  CAIRN_ASSIGN_OR_RETURN(const auto request, reader.Get({store::Space::kSystem, key}));
+  task->request = request.value_or("");
   return task;
 }
 
@@ -131,6 +159,7 @@ struct Bulk::Work {
   jobs::Priority priority = jobs::Priority::kNormal;
   bool async = false;
   std::optional<doors::QueueScope> queues;
+  std::optional<IdList> list;  // instead of ids, if there are many
 
   // What a task is to do, within its queues.
   static Result<Work> Of(const BulkTask& task) {
@@ -206,11 +235,9 @@ std::string_view BulkStatusName(BulkTask::Status status) {
 }
 
 std::string BulkJson(const BulkTask& task) {
-  boost::system::error_code failure;
-  const json::value request = json::parse(task.request, failure);
   json::object out{{"id", task.id},
                    {"status", BulkStatusName(task.status)},
-                   {"action", request.is_object() ? TextOf(request.as_object(), "action") : ""},
+                   {"action", task.action},
                    {"total", task.total},
                    {"processed", task.processed},
                    {"affected", task.affected},
@@ -234,6 +261,11 @@ Bulk::~Bulk() { Stop(); }
 
 void Bulk::Start() {
   thread_ = std::thread([this] { ThreadMain(); });
+}
+
+bool Bulk::stopping() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
 }
 
 void Bulk::Stop() {
@@ -265,7 +297,8 @@ Result<BulkTask> Bulk::Submit(const std::string& request, const doors::QueueScop
   BulkTask task;
   task.request = request;
   if (queues != nullptr) task.queues = queues->Describe();
-  CAIRN_ASSIGN_OR_RETURN(const Work work, Work::Of(task));
+  CAIRN_ASSIGN_OR_RETURN(Work work, Work::Of(task));
+  task.action = ActionOf(request);
   task.created_ns = static_cast<uint64_t>(clock_.Now().us) * 1'000;
   task.updated_ns = task.created_ns;
   task.total = static_cast<int64_t>(work.ids.size());
@@ -273,8 +306,13 @@ Result<BulkTask> Bulk::Submit(const std::string& request, const doors::QueueScop
     CAIRN_ASSIGN_OR_RETURN(const uint64_t position, view_.WaitUntilCurrent(Soon()));
     (void)position;
     CAIRN_ASSIGN_OR_RETURN(View::Reading reading, view_.Read(Soon()));
-    CAIRN_ASSIGN_OR_RETURN(task.total, Count(reading.database(), work.filter->where));
-    CAIRN_ASSIGN_OR_RETURN(task.until, LastId(reading.database(), work.filter->where));
+    CAIRN_ASSIGN_OR_RETURN(const Extent extent, Measure(reading.database(), work.filter->where));
+    task.total = extent.count;
+    task.until = extent.last;
+    if (!work.async && task.total <= kMostAtOnce) {
+      CAIRN_ASSIGN_OR_RETURN(work.ids, Ids(reading.database(), work.filter->where, kMostAtOnce));
+      task.total = static_cast<int64_t>(work.ids.size());
+    }
   }
   if (!work.async && task.total <= kMostAtOnce) {
     for (bool more = true; more;) {
@@ -286,7 +324,7 @@ Result<BulkTask> Bulk::Submit(const std::string& request, const doors::QueueScop
   task.id = "bulk_" + NewUlid(clock_.Now(), random_);
   task.owner = owner_;
   CAIRN_RETURN_IF_ERROR(RemoveOld());
-  CAIRN_RETURN_IF_ERROR(Save(task));
+  CAIRN_RETURN_IF_ERROR(Create(task));
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(task.id);
@@ -295,19 +333,27 @@ Result<BulkTask> Bulk::Submit(const std::string& request, const doors::QueueScop
   return task;
 }
 
-Result<std::vector<std::string>> Bulk::NextIds(const Work& work, const BulkTask& task) {
-  if (!work.filter) {
-    const auto begin = work.ids.begin() + task.processed;
-    const auto end = begin + std::min<int64_t>(kJobsPerStep, work.ids.end() - begin);
-    return std::vector<std::string>(begin, end);
-  }
-  Condition where = work.filter->where;
-  where.And("id <= ?", {task.until});
+Result<void> Bulk::FindJobs(Work& work, const BulkTask& task) {
+  if (!work.filter) return {};
+  // After a restart the view may be behind what it had when the task was made.
+  CAIRN_ASSIGN_OR_RETURN(const uint64_t position, view_.WaitUntilCurrent(Soon()));
+  (void)position;
   CAIRN_ASSIGN_OR_RETURN(View::Reading reading, view_.Read(Soon()));
-  return Ids(reading.database(), where, task.after, kJobsPerStep);
+  CAIRN_ASSIGN_OR_RETURN(work.list, IdList::Make(reading.database(), work.filter->where,
+                                                 {.after = task.after, .until = task.until},
+                                                 fmt::format("{}.{}", view_.file(), task.id),
+                                                 [this] { return !stopping(); }));
+  return {};
 }
 
-Result<bool> Bulk::Step(const Work& work, BulkTask& task) {
+Result<std::vector<std::string>> Bulk::NextIds(Work& work, const BulkTask& task) {
+  if (work.list) return work.list->Next(task.after, kJobsPerStep);
+  const auto begin = work.ids.begin() + task.processed;
+  const auto end = begin + std::min<int64_t>(kJobsPerStep, work.ids.end() - begin);
+  return std::vector<std::string>(begin, end);
+}
+
+Result<bool> Bulk::Step(Work& work, BulkTask& task) {
   CAIRN_ASSIGN_OR_RETURN(const std::vector<std::string> ids, NextIds(work, task));
   if (ids.empty()) return false;
   jobs::Held held;
@@ -330,21 +376,67 @@ Result<bool> Bulk::Step(const Work& work, BulkTask& task) {
     if (!commit.ok()) return commit.error();
     CAIRN_RETURN_IF_ERROR(store_.Durable(*commit));
     task = after;
-    return true;
+    return !task.finished();
   }
 }
 
-Result<void> Bulk::Save(const BulkTask& task) {
+Result<void> Bulk::Create(const BulkTask& task) {
   store::Scopes scopes;
   AddScope(task.id, scopes);
-  const Bytes key = RecordKey(task.id);
+  const Bytes request = RequestKey(task.id);
   CAIRN_ASSIGN_OR_RETURN(const store::Commit commit,
                          store_.Run(scopes, [&](store::Transaction& transaction) -> Result<void> {
-                           transaction.Put({store::Space::kSystem, key}, EncodeTask(task));
-                           transaction.Wake(TopicOf(task.id));
+                           transaction.Put({store::Space::kSystem, request}, task.request);
+                           PutTask(transaction, task);
                            return {};
                          }));
   return store_.Durable(commit);
+}
+
+Result<void> Bulk::Finish(const BulkTask& task) {
+  store::Scopes scopes;
+  AddScope(task.id, scopes);
+  const auto body = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(const std::optional<BulkTask> stored, Load(transaction, task.id));
+    if (!stored || stored->finished() || stored->owner != owner_) return {};
+    PutTask(transaction, task);
+    return {};
+  };
+  CAIRN_ASSIGN_OR_RETURN(const store::Commit commit, store_.Run(scopes, body));
+  return store_.Durable(commit);
+}
+
+bool Bulk::IsVisible(const BulkTask& task, const doors::QueueScope* queues) {
+  return queues == nullptr || task.queues == queues->Describe();
+}
+
+Result<std::vector<BulkTask>> Bulk::List(store::Reader& reader, const doors::QueueScope* queues,
+                                         size_t limit) {
+  std::vector<BulkTask> tasks;
+  std::optional<Error> failure;
+  CAIRN_RETURN_IF_ERROR(reader.Scan(store::Range::Prefix(store::Space::kSystem, kPrefix),
+                                    {.reverse = true}, [&](BytesView key, BytesView value) {
+                                      Result<BulkTask> task =
+                                          DecodeTask(key.substr(kPrefix.size()), value);
+                                      if (!task.ok()) {
+                                        failure = task.error();
+                                        return false;
+                                      }
+                                      if (IsVisible(*task, queues)) {
+                                        tasks.push_back(std::move(*task));
+                                      }
+                                      return tasks.size() < limit;
+                                    }));
+  if (failure) return *failure;
+  return tasks;
+}
+
+void Bulk::Cancel(store::Transaction& transaction, BulkTask& task) {
+  if (task.finished()) return;
+  task.status = BulkTask::Status::kCancelled;
+  task.finished_ns = static_cast<uint64_t>(transaction.now().us) * 1'000;
+  task.updated_ns = task.finished_ns;
+  PutTask(transaction, task);
 }
 
 namespace {
@@ -396,6 +488,10 @@ Result<void> Bulk::StepIn(jobs::Context& context, const Work& work,
     if (!stored || stored->owner != owner_) {
       return Error{ErrorCode::kConflict, "another process has taken the task over"};
     }
+    if (stored->finished()) {  // somebody has cancelled it
+      task = *stored;
+      return {};
+    }
   }
   for (const std::string& id : ids) {
     ++task.processed;
@@ -416,9 +512,7 @@ Result<void> Bulk::StepIn(jobs::Context& context, const Work& work,
   task.updated_ns = static_cast<uint64_t>(transaction.now().us) * 1'000;
   if (task.id.empty()) return {};
   task.status = BulkTask::Status::kRunning;
-  const Bytes key = RecordKey(task.id);
-  transaction.Put({store::Space::kSystem, key}, EncodeTask(task));
-  transaction.Wake(TopicOf(task.id));
+  PutTask(transaction, task);
   return {};
 }
 
@@ -446,9 +540,10 @@ void Bulk::ThreadMain() {
       continue;
     }
     const auto snapshot = store_.Read();
-    Result<std::optional<BulkTask>> task =
-        snapshot.ok() ? Load(**snapshot, id) : Result<std::optional<BulkTask>>(snapshot.error());
-    if (!task.ok() || !*task) continue;
+    Result<std::optional<BulkTask>> task = snapshot.ok()
+                                               ? LoadWhole(**snapshot, id)
+                                               : Result<std::optional<BulkTask>>(snapshot.error());
+    if (!task.ok() || !*task || (*task)->finished()) continue;
     const Result<void> ran = RunToEnd(**task);
     if (ran.ok()) continue;
     log_.Warn("bulk task", {{"id", id}, {"error", ran.error().message}});
@@ -461,13 +556,10 @@ void Bulk::ThreadMain() {
 
 Result<void> Bulk::RunToEnd(BulkTask& task) {
   const auto run = [&]() -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const Work work, Work::Of(task));
+    CAIRN_ASSIGN_OR_RETURN(Work work, Work::Of(task));
+    CAIRN_RETURN_IF_ERROR(FindJobs(work, task));
     for (bool more = true; more;) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (stopping_)
-          return Error{ErrorCode::kUnavailable, "stopping; it goes on after the start"};
-      }
+      if (stopping()) return Error{ErrorCode::kUnavailable, "stopping; it goes on after the start"};
       CAIRN_ASSIGN_OR_RETURN(more, Step(work, task));
     }
     return {};
@@ -477,11 +569,12 @@ Result<void> Bulk::RunToEnd(BulkTask& task) {
       (ran.error().code == ErrorCode::kUnavailable || ran.error().code == ErrorCode::kConflict)) {
     return ran.error();  // it goes on later, or elsewhere
   }
+  if (task.finished()) return {};  // cancelled
   task.status = ran.ok() ? BulkTask::Status::kCompleted : BulkTask::Status::kFailed;
   task.error = ran.ok() ? "" : ran.error().message;
   task.finished_ns = static_cast<uint64_t>(clock_.Now().us) * 1'000;
   task.updated_ns = task.finished_ns;
-  CAIRN_RETURN_IF_ERROR(Save(task));
+  CAIRN_RETURN_IF_ERROR(Finish(task));
   return ran;
 }
 
@@ -504,8 +597,11 @@ void Bulk::TakeOver() {
       if (task.finished() || task.owner == owner_ || !forgotten) continue;
       task.owner = owner_;
       task.updated_ns = now;
-      const Bytes key = RecordKey(task.id);
-      transaction.Put({store::Space::kSystem, key}, EncodeTask(task));
+      if (!task.request.empty()) {  // of an earlier version
+        const Bytes request = RequestKey(task.id);
+        transaction.Put({store::Space::kSystem, request}, task.request);
+      }
+      PutTask(transaction, task);
       taken.push_back(task.id);
     }
     return Result<void>();
@@ -534,7 +630,11 @@ Result<void> Bulk::RemoveOld() {
             old.emplace_back(key);
           return true;
         }));
-    for (const Bytes& key : old) transaction.Delete({store::Space::kSystem, key});
+    for (const Bytes& key : old) {
+      transaction.Delete({store::Space::kSystem, key});
+      const Bytes request = RequestKey(BytesView(key).substr(kPrefix.size()));
+      transaction.Delete({store::Space::kSystem, request});
+    }
     return {};
   };
   const auto done = store_.Run(scopes, body);

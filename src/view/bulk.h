@@ -24,23 +24,26 @@ namespace cairn::view {
 
 // The same done to many jobs: to those named, or to all that fit a filter.
 //
-// A filter finds jobs in the view; each is looked at again in the transaction that changes it, so
-// that a job which has meanwhile left the queue or the state that was asked for is left alone. Jobs
-// that come in after the start are left alone, too.
+// A filter finds jobs in the view, which is asked once (id_list.h); each is looked at again in the
+// transaction that changes it, so that a job which has meanwhile left the queue or the state that
+// was asked for is left alone. Jobs that come in after the start are left alone, too.
 //
-// A task of more than kMostAtOnce jobs runs in the background. Its record is a row of space
-// `system`,
+// A task of more than kMostAtOnce jobs runs in the background. It has two rows in space `system`:
 //
-//   key    jobs/bulk/ID      value  JSON: what to do, how far it is
+//   jobs/bulk/ID           JSON: how far it is
+//   jobs/bulk_request/ID   JSON: what to do, as it was asked
 //
-// written by the transactions that do the work: after a crash it goes on where it was, and each job
-// is done once. Another process takes it over when its owner has not been heard of for a while.
+// The first is written by the transactions that do the work: after a crash it goes on where it was,
+// and each job is done once. A task that somebody cancels is marked there, too, and ends before its
+// next step; what was done stays done. Another process takes a task over when its owner has not
+// been heard of for a while.
 struct BulkTask {
-  enum class Status : uint8_t { kQueued, kRunning, kCompleted, kFailed };
+  enum class Status : uint8_t { kQueued, kRunning, kCompleted, kFailed, kCancelled };
 
   std::string id;
   Status status = Status::kQueued;
-  std::string request;  // JSON, as it was asked
+  std::string action;
+  std::string request;  // JSON, as it was asked; empty in a task that Load has read
   std::string queues;   // those that whoever asked may touch (doors::QueueScope); empty: all
   int64_t total = 0;    // jobs that it is about
   int64_t processed = 0;
@@ -83,6 +86,13 @@ class Bulk {
   Result<BulkTask> Submit(const std::string& request, const doors::QueueScope* queues = nullptr);
 
   static Result<std::optional<BulkTask>> Load(store::Reader& reader, std::string_view id);
+  // Newest first, those of whoever may touch `queues`; null: all.
+  static Result<std::vector<BulkTask>> List(store::Reader& reader, const doors::QueueScope* queues,
+                                            size_t limit);
+  // Whether whoever may touch `queues` alone, null for all, may hear of the task.
+  static bool IsVisible(const BulkTask& task, const doors::QueueScope* queues);
+  // Ends a task that has not ended; what it has done stays done. Scope: AddScope.
+  static void Cancel(store::Transaction& transaction, BulkTask& task);
   // Woken when the record changes.
   static store::Topic TopicOf(std::string_view id);
   static void AddScope(std::string_view id, store::Scopes& scopes);
@@ -93,12 +103,18 @@ class Bulk {
   void ThreadMain();
   void TakeOver();
   Result<void> RunToEnd(BulkTask& task);
-  Result<std::vector<std::string>> NextIds(const Work& work, const BulkTask& task);
-  // Does the next jobs and counts them in `task`, all in one transaction; whether there were any.
-  Result<bool> Step(const Work& work, BulkTask& task);
+  // Finds the jobs of a filter that are left to do.
+  Result<void> FindJobs(Work& work, const BulkTask& task);
+  static Result<std::vector<std::string>> NextIds(Work& work, const BulkTask& task);
+  // Does the next jobs and counts them in `task`, all in one transaction; whether there may be
+  // more.
+  Result<bool> Step(Work& work, BulkTask& task);
   Result<void> StepIn(jobs::Context& context, const Work& work, const std::vector<std::string>& ids,
                       BulkTask& task);
-  Result<void> Save(const BulkTask& task);
+  Result<void> Create(const BulkTask& task);
+  // Writes down how it ended, unless that was written already.
+  Result<void> Finish(const BulkTask& task);
+  bool stopping();
   Result<void> RemoveOld();
 
   store::Store& store_;

@@ -75,7 +75,8 @@ class ViewConcurrencyTest : public ::testing::Test {
                         .waiters = server_.instance().waiters(),
                         .clock = server_.clock(),
                         .random = random_,
-                        .version = "1"},
+                        .version = "1",
+                        .webhook_targets = {.loopback = true}},
                        table_);
     AddViewRoutes({.view = view_, .bulk = bulk_, .store = routes_, .pool = searches_}, table_);
     return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
@@ -101,7 +102,8 @@ class ViewConcurrencyTest : public ::testing::Test {
   jobs::ScheduleTicks schedules_;
   jobs::DueTimers due_;
   store::TimerService timers_{server_.store(), server_.clock(), Log::Silent()};
-  jobs::WebhookDelivery webhooks_{server_.store(), server_.clock(), random_, Log::Silent()};
+  jobs::WebhookDelivery webhooks_{
+      server_.store(), server_.clock(), random_, Log::Silent(), {.targets = {.loopback = true}}};
   View view_{server_.store(), directory_ / "view.sqlite", random_, Log::Silent()};
   Bulk bulk_{server_.store(), view_, server_.clock(), random_, Log::Silent()};
   ThreadPool searches_{{.name = "search", .threads = 2, .queue_limit = 1'000}};

@@ -123,14 +123,14 @@ Result<Feed::Step> Feed::Advance() {
   CAIRN_ASSIGN_OR_RETURN(const std::unique_ptr<store::Snapshot> snapshot, store_.Read());
   // What a crash of the machine could take back does not get into the view.
   CAIRN_RETURN_IF_ERROR(store_.Durable(snapshot->commit()));
-  CAIRN_ASSIGN_OR_RETURN(const uint64_t removed, jobs::RemovedEvents(*snapshot));
-  if (position_ < removed) return Step{.position = position_, .lost = true};
-  CAIRN_ASSIGN_OR_RETURN(const std::vector<jobs::Event> events,
+  CAIRN_ASSIGN_OR_RETURN(const jobs::EventPage page,
                          jobs::ReadEvents(*snapshot, position_, kEventsPerStep));
+  if (page.missed_to != 0) return Step{.position = position_, .lost = true, .gap = true};
+  const std::vector<jobs::Event>& events = page.events;
   if (events.empty()) {
     // A store that has been put back to an earlier state: the view is of a future that is gone.
     CAIRN_ASSIGN_OR_RETURN(const uint64_t newest, jobs::NewestEvent(*snapshot));
-    const bool lost = position_ > std::max(newest, removed);
+    const bool lost = position_ > newest;
     return Step{.position = position_, .newest = position_, .caught_up = !lost, .lost = lost};
   }
   const uint64_t last = events.back().number;
@@ -305,8 +305,19 @@ Result<std::string> LoadStoreId(store::Store& store, Random& random) {
     if (!stored) transaction.Put(key, fresh);
     return {};
   };
-  // Most often it is there, and reading it needs no write: a full disk keeps nobody from searching.
-  CAIRN_ASSIGN_OR_RETURN(const store::Commit commit, store.Run(scopes, body));
+  // Most often it is there, and a store that takes no writes now can be asked for it.
+  std::optional<Bytes> known;
+  CAIRN_ASSIGN_OR_RETURN(
+      store::Commit commit,
+      store.RunRead(scopes, [&](store::Transaction& transaction) -> Result<void> {
+        CAIRN_ASSIGN_OR_RETURN(known, transaction.Get(key));
+        return {};
+      }));
+  if (known) {
+    id = *known;
+  } else {
+    CAIRN_ASSIGN_OR_RETURN(commit, store.Run(scopes, body));
+  }
   CAIRN_RETURN_IF_ERROR(store.Durable(commit));
   return id;
 }

@@ -45,6 +45,7 @@ class Feed {
     uint64_t newest = 0;     // the last there was when the step began
     bool caught_up = false;  // the two are the same
     bool lost = false;       // events that the view has not seen are gone: build it anew
+    bool gap = false;        // because the log has removed them
   };
   // Applies the next events, as many as make a good SQLite transaction.
   Result<Step> Advance();

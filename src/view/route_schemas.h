@@ -44,7 +44,7 @@ inline constexpr std::string_view kSearchResultSchema =
     R"("chain_id":{"type":"string"},"chain_step":{"type":"integer"},"scheduled_at":{"type":"string"},)"
     R"("created_at":{"type":"string"},"started_at":{"type":"string"},"completed_at":{"type":"string"},)"
     R"("failed_at":{"type":"string"}}}},"total":{"type":"integer"},"cursor":{"type":"string"},)"
-    R"("has_more":{"type":"boolean"},"duration_ms":{"type":"number"}}})";
+    R"("has_more":{"type":"boolean"},"duration_ms":{"type":"integer"}}})";
 
 inline constexpr std::string_view kFullTextSchema =
     R"({"type":"object","required":["q","results"],"properties":{"q":{"type":"string"},)"
@@ -61,23 +61,28 @@ inline constexpr std::string_view kBulkSchema =
 
 inline constexpr std::string_view kBulkDoneSchema =
     R"({"type":"object","required":["affected","errors","duration_ms"],"properties":{)"
-    R"("affected":{"type":"integer"},"errors":{"type":"integer"},"duration_ms":{"type":"number"}}})";
+    R"("affected":{"type":"integer"},"errors":{"type":"integer"},"duration_ms":{"type":"integer"}}})";
 
 inline constexpr std::string_view kBulkStartedSchema =
     R"({"type":"object","required":["bulk_operation_id","status","estimated_total","progress_url"],)"
     R"("properties":{"bulk_operation_id":{"type":"string"},"status":{"type":"string"},)"
     R"("estimated_total":{"type":"integer"},"progress_url":{"type":"string"}}})";
 
-inline constexpr std::string_view kBulkTaskSchema =
-    R"({"type":"object","required":["id","status","action","total","processed","affected","errors",)"
-    R"("created_at","updated_at"],"properties":{"id":{"type":"string"},"status":{"type":"string",)"
-    R"("enum":["queued","running","completed","failed"]},"action":{"type":"string"},)"
-    R"("total":{"type":"integer"},"processed":{"type":"integer"},"affected":{"type":"integer"},)"
-    R"("errors":{"type":"integer"},"error":{"type":"string"},"created_at":{"type":"string"},)"
-    R"("updated_at":{"type":"string"},"finished_at":{"type":"string"}}})";
+#define CAIRN_VIEW_BULK_TASK                                                                        \
+  R"({"type":"object","required":["id","status","action","total","processed","affected","errors",)" \
+  R"("created_at","updated_at"],"properties":{"id":{"type":"string"},"status":{"type":"string",)"   \
+  R"("enum":["queued","running","completed","failed","cancelled"]},"action":{"type":"string"},)"    \
+  R"("total":{"type":"integer"},"processed":{"type":"integer"},"affected":{"type":"integer"},)"     \
+  R"("errors":{"type":"integer"},"error":{"type":"string"},"created_at":{"type":"string"},)"        \
+  R"("updated_at":{"type":"string"},"finished_at":{"type":"string"}}})"
+inline constexpr std::string_view kBulkTaskSchema = CAIRN_VIEW_BULK_TASK;
+
+inline constexpr std::string_view kBulkListSchema =
+    R"({"type":"object","required":["operations"],"properties":{"operations":{"type":"array",)"
+    R"("items":)" CAIRN_VIEW_BULK_TASK R"(}}})";
 
 inline constexpr std::string_view kRebuiltSchema =
     R"({"type":"object","required":["status","rebuilt","duration_ms"],"properties":{)"
-    R"("status":{"type":"string"},"rebuilt":{"type":"integer"},"duration_ms":{"type":"number"}}})";
+    R"("status":{"type":"string"},"rebuilt":{"type":"integer"},"duration_ms":{"type":"integer"}}})";
 
 }  // namespace cairn::view

@@ -85,6 +85,11 @@ awaitable<Result<HttpReply>> Ask(SharedParts parts, const net::HttpRequest& requ
   co_return HttpReply(std::move(*response));
 }
 
+// Whole milliseconds: what clients of every language read as a number.
+int64_t MillisSince(steady_clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - start).count();
+}
+
 std::string JoinedArray(const std::vector<std::string>& items) {
   return fmt::format("[{}]", fmt::join(items, ","));
 }
@@ -92,12 +97,11 @@ std::string JoinedArray(const std::vector<std::string>& items) {
 Result<std::string> SearchText(Database& database, const SearchRequest& request) {
   const auto start = steady_clock::now();
   CAIRN_ASSIGN_OR_RETURN(const SearchResult result, Search(database, request));
-  const std::chrono::duration<double, std::milli> took = steady_clock::now() - start;
   std::string cursor;
   if (result.next) cursor = fmt::format(R"("cursor":"{}",)", EncodeCursor(*result.next));
-  return fmt::format(R"({{"jobs":{},"total":{},{}"has_more":{},"duration_ms":{:.3f}}})",
+  return fmt::format(R"({{"jobs":{},"total":{},{}"has_more":{},"duration_ms":{}}})",
                      JoinedArray(result.jobs), result.total, cursor, result.next.has_value(),
-                     took.count());
+                     MillisSince(start));
 }
 
 awaitable<Result<HttpReply>> SearchWith(SharedParts parts, const net::HttpRequest& http,
@@ -144,11 +148,11 @@ awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& cal
   if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
   Question question = [text, where = InQueues(parts->queues()),
                        limit = *limit](Database& database) -> Result<std::string> {
-    CAIRN_ASSIGN_OR_RETURN(const std::vector<std::string> found,
-                           FullText(database, text, where, limit));
+    CAIRN_ASSIGN_OR_RETURN(const FullTextResult found, FullText(database, text, where, limit));
     std::string out = R"({"q":)";
     jobs::AppendJsonString(text, out);
-    return out + R"(,"results":)" + JoinedArray(found) + "}";
+    return out + R"(,"results":)" + JoinedArray(found.jobs) +
+           (found.has_more ? R"(,"has_more":true})" : "}");
   };
   co_return co_await Ask(parts, call.request, std::move(question));
 }
@@ -160,11 +164,10 @@ awaitable<Result<HttpReply>> PostBulk(SharedParts parts, const RouteCall& call) 
   };
   const Result<BulkTask> task = co_await doors::OnPool(parts->pool, std::move(work));
   if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
-  const std::chrono::duration<double, std::milli> took = steady_clock::now() - start;
   if (task->id.empty()) {
     co_return HttpReply(
-        jobs::Json(200, fmt::format(R"({{"affected":{},"errors":{},"duration_ms":{:.3f}}})",
-                                    task->affected, task->errors, took.count())));
+        jobs::Json(200, fmt::format(R"({{"affected":{},"errors":{},"duration_ms":{}}})",
+                                    task->affected, task->errors, MillisSince(start))));
   }
   co_return HttpReply(jobs::Json(
       202, fmt::format(R"({{"bulk_operation_id":"{0}","status":"{1}","estimated_total":{2},)"
@@ -176,9 +179,7 @@ awaitable<Result<std::optional<BulkTask>>> LoadTask(SharedParts parts, std::stri
   std::optional<BulkTask> task;
   const doors::RouteStore::Task body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(task, Bulk::Load(transaction, id));
-    // Who may touch some queues alone sees no task that was about others.
-    const doors::QueueScope* const queues = parts->queues();
-    if (task && queues != nullptr && task->queues != queues->Describe()) task.reset();
+    if (task && !Bulk::IsVisible(*task, parts->queues())) task.reset();
     if (parts->ended()) task.reset();
     return {};
   };
@@ -201,9 +202,51 @@ awaitable<Result<HttpReply>> GetBulk(SharedParts parts, const RouteCall& call) {
   co_return HttpReply(jobs::Json(200, BulkJson(**task)));
 }
 
+awaitable<Result<HttpReply>> GetBulks(SharedParts parts, const RouteCall& call) {
+  const Result<int64_t> limit = jobs::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
+  if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
+  std::string text;
+  const doors::RouteStore::Task body = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(const std::vector<BulkTask> tasks,
+                           Bulk::List(transaction, parts->queues(), static_cast<size_t>(*limit)));
+    std::vector<std::string> items;
+    items.reserve(tasks.size());
+    for (const BulkTask& task : tasks) items.push_back(BulkJson(task));
+    text = R"({"operations":)" + JoinedArray(items) + "}";
+    return {};
+  };
+  const store::Scopes all = store::Scopes::Exclusive();
+  const Result<void> done = co_await parts->store.Read(all, body);
+  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  co_return HttpReply(jobs::Json(200, std::move(text)));
+}
+
+awaitable<Result<HttpReply>> PostCancelBulk(SharedParts parts, const RouteCall& call) {
+  const std::string& id = call.PathValue("id");
+  std::optional<BulkTask> task;
+  const doors::RouteStore::Task body = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(task, Bulk::Load(transaction, id));
+    if (task && !Bulk::IsVisible(*task, parts->queues())) task.reset();
+    if (task) Bulk::Cancel(transaction, *task);
+    return {};
+  };
+  store::Scopes scopes;
+  Bulk::AddScope(id, scopes);
+  const Result<void> done = co_await parts->store.Write(scopes, body);
+  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  if (!task) co_return NoSuchTask();
+  if (task->status != BulkTask::Status::kCancelled) {
+    co_return HttpReply(ErrorReply(jobs::Refuse(
+        jobs::Reason::kCancel,
+        fmt::format("the bulk operation has ended already: {}", BulkStatusName(task->status)))));
+  }
+  co_return HttpReply(jobs::Json(200, BulkJson(*task)));
+}
+
 net::ServerEvent ProgressEvent(const BulkTask& task) {
-  constexpr std::array<std::string_view, 4> kTypes = {"bulk.async.started", "bulk.async.progress",
-                                                      "bulk.async.completed", "bulk.async.failed"};
+  constexpr std::array<std::string_view, 5> kTypes = {"bulk.async.started", "bulk.async.progress",
+                                                      "bulk.async.completed", "bulk.async.failed",
+                                                      "bulk.async.cancelled"};
   const std::string_view type = kTypes[static_cast<size_t>(task.status)];
   const double percent = task.total == 0 ? 100
                                          : 100.0 * static_cast<double>(task.processed) /
@@ -249,10 +292,9 @@ awaitable<Result<HttpReply>> PostRebuild(SharedParts parts, const RouteCall& /*c
   auto work = [parts] { return parts->view.Rebuild(steady_clock::now() + kRebuildLimit); };
   const Result<int64_t> rebuilt = co_await doors::OnPool(parts->pool, std::move(work));
   if (!rebuilt.ok()) co_return HttpReply(ErrorReply(rebuilt.error()));
-  const std::chrono::duration<double, std::milli> took = steady_clock::now() - start;
   co_return HttpReply(
-      jobs::Json(200, fmt::format(R"({{"status":"ok","rebuilt":{},"duration_ms":{:.3f}}})",
-                                  *rebuilt, took.count())));
+      jobs::Json(200, fmt::format(R"({{"status":"ok","rebuilt":{},"duration_ms":{}}})", *rebuilt,
+                                  MillisSince(start))));
 }
 
 std::vector<doors::QueryParameter> ListParameters() {
@@ -328,6 +370,23 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
                      wrong,
                      later}},
       PostBulk);
+  add({.method = "GET",
+       .path = "/api/v1/bulk",
+       .permission = "jobs.read",
+       .queues = doors::QueueRule::kScoped,
+       .summary = "Bulk operations that run in the background or ended within a day, newest first.",
+       .query = {{"limit", "Up to 1000; 50 unless given.", "integer"}},
+       .responses = {{200, "They are these.", kBulkListSchema}, wrong}},
+      GetBulks);
+  add({.method = "POST",
+       .path = "/api/v1/bulk/{id}/cancel",
+       .permission = "jobs.manage",
+       .queues = doors::QueueRule::kScoped,
+       .summary = "Ends a bulk operation before its next step; what it has done stays done.",
+       .responses = {{200, "It is cancelled.", kBulkTaskSchema},
+                     missing,
+                     jobs::Refused(400, "It has ended already.")}},
+      PostCancelBulk);
   add({.method = "GET",
        .path = "/api/v1/bulk/{id}",
        .permission = "jobs.read",

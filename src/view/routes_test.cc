@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -107,6 +108,12 @@ class ViewRoutesTest : public ::testing::Test {
     }
   }
 
+  // Into the queue q.
+  void EnqueueMany(int count) {
+    std::string jobs;
+    for (int i = 0; i < count; ++i) jobs += fmt::format(R"({}{{"queue":"q"}})", i == 0 ? "" : ",");
+    Ok("POST", "/enqueue/batch", R"({"jobs":[)" + jobs + "]}");
+  }
   std::string Enqueue(const std::string& body) {
     return std::string(Ok("POST", "/enqueue", body).at("job_id").as_string());
   }
@@ -282,11 +289,7 @@ TEST_F(ViewRoutesTest, ABulkActionTouchesEveryMatchAndNoOther) {
 }
 
 TEST_F(ViewRoutesTest, ATaskGoesOnAfterAnEndInTheMiddle) {
-  for (int i = 0; i < 12; ++i) {
-    std::string jobs;
-    for (int j = 0; j < 100; ++j) jobs += fmt::format(R"({}{{"queue":"q"}})", j == 0 ? "" : ",");
-    Ok("POST", "/enqueue/batch", R"({"jobs":[)" + jobs + "]}");
-  }
+  EnqueueMany(1'200);
   // Nobody runs it: this process ends before it begins.
   bulk_.Stop();
   const json::value started =
@@ -300,6 +303,84 @@ TEST_F(ViewRoutesTest, ATaskGoesOnAfterAnEndInTheMiddle) {
   EXPECT_EQ(finished.at("affected").as_int64(), 1'200);
   next.Stop();
   ExpectSound();
+}
+
+TEST_F(ViewRoutesTest, ATaskIsListedAndCancelled) {
+  EnqueueMany(1'200);
+  const auto start = [&](const std::string& action) {
+    const json::value started = Ok(
+        "POST", "/jobs/bulk", fmt::format(R"({{"action":"{}","filter":{{"queue":"q"}}}})", action));
+    return std::string(started.at("bulk_operation_id").as_string());
+  };
+  bulk_.Stop();  // nobody runs them
+  const std::string first = start("hold");
+  server_.clock().AdvanceMillis(1'000);
+  const std::string second = start("delete");
+  EXPECT_THAT(Ids(Ok("GET", "/bulk"), "operations"), ElementsAre(second, first));
+  EXPECT_THAT(Ids(Ok("GET", "/bulk?limit=1"), "operations"), ElementsAre(second));
+
+  const json::value cancelled = Ok("POST", "/bulk/" + second + "/cancel");
+  EXPECT_EQ(cancelled.at("status").as_string(), "cancelled");
+  EXPECT_TRUE(cancelled.as_object().contains("finished_at"));
+  EXPECT_EQ(Ok("POST", "/bulk/" + second + "/cancel"), cancelled);  // again does nothing
+
+  server_.clock().AdvanceMillis(61'000);
+  Bulk next(server_.store(), view_, server_.clock(), random_, Log::Silent());
+  next.Start();
+  EXPECT_EQ(Finished(first).at("affected").as_int64(), 1'200);
+  EXPECT_EQ(Ok("GET", "/jobs?state=held").at("total").as_int64(), 1'200);
+  EXPECT_THAT(Refusal("POST", "/bulk/" + first + "/cancel"),
+              HasSubstr("400 CANCEL_ERROR the bulk operation has ended already: completed"));
+  EXPECT_EQ(Ok("GET", "/bulk/" + second).at("processed").as_int64(), 0);
+  next.Stop();
+  const auto stream = client_->Request("GET", "/api/v1/bulk/" + second + "/progress", "", {});
+  ASSERT_TRUE(stream.ok());
+  EXPECT_THAT(stream->body, HasSubstr("event: bulk.async.cancelled"));
+  EXPECT_EQ(Ask("POST", "/bulk/bulk_none/cancel").status, 404);
+  ExpectSound();
+}
+
+// Wherever the end finds it, the record says what was done.
+TEST_F(ViewRoutesTest, ATaskThatIsCancelledWhileItRunsStaysAtWhatItHasDone) {
+  EnqueueMany(5'000);
+  const json::value started =
+      Ok("POST", "/jobs/bulk", R"({"action":"hold","filter":{"queue":"q"}})");
+  const std::string path = "/bulk/" + std::string(started.at("bulk_operation_id").as_string());
+  while (Ok("GET", path).at("processed").as_int64() == 0) std::this_thread::yield();
+  const net::HttpResponse answer = Ask("POST", path + "/cancel");
+  EXPECT_TRUE(answer.status == 200 || answer.status == 400) << answer.body;
+  bulk_.Stop();
+  const json::value ended = Ok("GET", path);
+  EXPECT_EQ(ended.at("status").as_string(), answer.status == 200 ? "cancelled" : "completed");
+  EXPECT_EQ(Ok("GET", "/jobs?state=held").at("total").as_int64(), ended.at("affected").as_int64());
+  ExpectSound();
+}
+
+TEST_F(ViewRoutesTest, ATaskThatAnEarlierVersionLeftIsRun) {
+  EnqueueMany(3);
+  bulk_.Stop();
+  const auto left = server_.store().Run(
+      store::Scopes::Exclusive(), [](store::Transaction& transaction) -> Result<void> {
+        transaction.Put({store::Space::kSystem, "jobs/bulk/bulk_old"},
+                        R"({"status":"queued","request":"{\"action\":\"hold\",\"filter\":)"
+                        R"({\"queue\":\"q\"}}","queues":"","total":3,"processed":0,"affected":0,)"
+                        R"("errors":0,"error":"","created_ns":1,"updated_ns":1,"finished_ns":0,)"
+                        R"("owner":"x","after":"","until":"~"})");
+        return {};
+      });
+  ASSERT_TRUE(left.ok());
+  Bulk next(server_.store(), view_, server_.clock(), random_, Log::Silent());
+  next.Start();
+  EXPECT_EQ(Finished("bulk_old").at("affected").as_int64(), 3);
+  EXPECT_EQ(Ok("GET", "/bulk/bulk_old").at("action").as_string(), "hold");
+  next.Stop();
+}
+
+TEST_F(ViewRoutesTest, DurationsAreWholeNumbers) {
+  EXPECT_TRUE(Ok("GET", "/jobs").at("duration_ms").is_int64());
+  EXPECT_TRUE(
+      Ok("POST", "/jobs/bulk", R"({"action":"hold","job_ids":[]})").at("duration_ms").is_int64());
+  EXPECT_TRUE(Ok("POST", "/admin/rebuild-sqlite").at("duration_ms").is_int64());
 }
 
 TEST_F(ViewRoutesTest, Rebuilds) {

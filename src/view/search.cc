@@ -38,7 +38,7 @@ const SortRow* FindSort(std::string_view name) {
   return row == kSorts.end() ? nullptr : row;
 }
 
-// What a job of a list shows, in this order; the sort key comes behind.
+// What a job of a list shows, in this order.
 enum class Kind { kText, kNumber, kJson };
 struct Column {
   std::string_view name;
@@ -65,7 +65,7 @@ constexpr std::array<Column, 19> kColumns = {{
     {"completed_at", Kind::kText},
     {"failed_at", Kind::kText},
 }};
-constexpr int kSortColumn = static_cast<int>(kColumns.size());
+constexpr int kSortColumn = 1;  // of a page's ids
 
 std::string ColumnNames() {
   std::string names;
@@ -202,7 +202,7 @@ std::string OrderOf(const SearchRequest& request, const SortRow& sort) {
 }
 
 PageQuery PlainQuery(const SearchRequest& request, const SortRow& sort, const Condition& where) {
-  return {fmt::format("SELECT {}, {} FROM jobs WHERE {} {}", ColumnNames(), sort.sql, where.sql(),
+  return {fmt::format("SELECT id, {} FROM jobs WHERE {} {}", sort.sql, where.sql(),
                       OrderOf(request, sort)),
           {where}};
 }
@@ -219,14 +219,13 @@ PageQuery QueueQuery(const SearchRequest& request, const SortRow& sort, const Co
       list.And("state = ?", {std::string(jobs::StateName(state))});
       list.And("priority = ?", {priority});
       lists += fmt::format(
-          "{}SELECT * FROM (SELECT {} FROM jobs INDEXED BY idx_jobs_queue_state_priority WHERE {} "
-          "{})",
-          lists.empty() ? "" : " UNION ALL ", ColumnNames(), list.sql(), OrderOf(request, sort));
+          "{}SELECT * FROM (SELECT id, {} FROM jobs INDEXED BY idx_jobs_queue_state_priority WHERE "
+          "{} {})",
+          lists.empty() ? "" : " UNION ALL ", sort.sql, list.sql(), OrderOf(request, sort));
       query.bound.push_back(std::move(list));
     }
   }
-  query.sql = fmt::format("SELECT {}, {} FROM ({}) {}", ColumnNames(), sort.sql, lists,
-                          OrderOf(request, sort));
+  query.sql = fmt::format("SELECT id, {} FROM ({}) {}", sort.sql, lists, OrderOf(request, sort));
   return query;
 }
 
@@ -250,6 +249,10 @@ Result<void> ReadPage(Database& database, const SearchRequest& request, SearchRe
   const PageQuery query = MakeQuery(request, sort);
   CAIRN_ASSIGN_OR_RETURN(Statement page, database.Prepare(query.sql));
   for (const Condition& condition : query.bound) condition.BindTo(page);
+  // Only ids are sorted: whole jobs are looked at one by one, as far as the page goes.
+  CAIRN_ASSIGN_OR_RETURN(Statement job, database.Prepare(fmt::format(
+                                            "SELECT {} FROM jobs WHERE id = ?", ColumnNames())));
+  size_t bytes = 0;
   Cursor last{request.sort, request.ascending, int64_t{0}, ""};
   while (true) {
     CAIRN_ASSIGN_OR_RETURN(const bool row, page.Step());
@@ -258,7 +261,17 @@ Result<void> ReadPage(Database& database, const SearchRequest& request, SearchRe
       result.next = last;
       return {};
     }
-    result.jobs.push_back(RowJson(page));
+    job.Reset();
+    job.Bind(page.Text(0));
+    CAIRN_ASSIGN_OR_RETURN(const bool found, job.Step());
+    if (!found) continue;
+    std::string text = RowJson(job);
+    if (bytes + text.size() > kMaxPageBytes && !result.jobs.empty()) {
+      result.next = last;
+      return {};
+    }
+    bytes += text.size();
+    result.jobs.push_back(std::move(text));
     last.id = page.Text(0);
     if (sort.is_text) {
       last.key = std::string(page.Text(kSortColumn));
@@ -292,22 +305,21 @@ Result<int64_t> Count(Database& database, const Condition& where) {
   return row ? count.Integer(0) : 0;
 }
 
-Result<std::string> LastId(Database& database, const Condition& where) {
-  CAIRN_ASSIGN_OR_RETURN(Statement last,
-                         database.Prepare("SELECT max(id) FROM jobs WHERE " + where.sql()));
-  where.BindTo(last);
-  CAIRN_ASSIGN_OR_RETURN(const bool row, last.Step());
-  return row ? std::string(last.Text(0)) : std::string();
+Result<Extent> Measure(Database& database, const Condition& where) {
+  CAIRN_ASSIGN_OR_RETURN(
+      Statement ask, database.Prepare("SELECT count(*), max(id) FROM jobs WHERE " + where.sql()));
+  where.BindTo(ask);
+  CAIRN_ASSIGN_OR_RETURN(const bool row, ask.Step());
+  if (!row) return Extent{};
+  return Extent{.count = ask.Integer(0), .last = std::string(ask.Text(1))};
 }
 
-Result<std::vector<std::string>> Ids(Database& database, const Condition& where,
-                                     std::string_view after, int64_t limit) {
-  CAIRN_ASSIGN_OR_RETURN(
-      Statement ids,
-      database.Prepare(
-          fmt::format("SELECT id FROM jobs WHERE {} AND id > ? ORDER BY id LIMIT ?", where.sql())));
+Result<std::vector<std::string>> Ids(Database& database, const Condition& where, int64_t limit) {
+  CAIRN_ASSIGN_OR_RETURN(Statement ids,
+                         database.Prepare(fmt::format(
+                             "SELECT id FROM jobs WHERE {} ORDER BY id LIMIT ?", where.sql())));
   where.BindTo(ids);
-  ids.Bind(after).Bind(limit);
+  ids.Bind(limit);
   std::vector<std::string> found;
   while (true) {
     CAIRN_ASSIGN_OR_RETURN(const bool row, ids.Step());
@@ -343,10 +355,11 @@ std::string MatchExpression(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<std::string>> FullText(Database& database, std::string_view text,
-                                          const Condition& where, int64_t limit) {
+Result<FullTextResult> FullText(Database& database, std::string_view text, const Condition& where,
+                                int64_t limit) {
   const std::string match = MatchExpression(text);
-  std::vector<std::string> found;
+  FullTextResult found;
+  size_t bytes = 0;
   if (match.empty()) return found;
   CAIRN_ASSIGN_OR_RETURN(
       Statement rows, database.Prepare(fmt::format(
@@ -369,7 +382,11 @@ Result<std::vector<std::string>> FullText(Database& database, std::string_view t
       out += fmt::format("{}\"{}\":", i == 0 ? "" : ",", kNames[i]);
       jobs::AppendJsonString(rows.Text(at), out);
     }
-    found.push_back(out + "}");
+    out += "}";
+    found.has_more = bytes + out.size() > kMaxPageBytes && !found.jobs.empty();
+    if (found.has_more) return found;
+    bytes += out.size();
+    found.jobs.push_back(std::move(out));
   }
 }
 

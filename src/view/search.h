@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "jobs/limits.h"
 #include "view/filter.h"
 #include "view/sqlite.h"
 
@@ -50,16 +51,26 @@ Result<SearchResult> Search(Database& database, const SearchRequest& request);
 
 // How many jobs fit.
 Result<int64_t> Count(Database& database, const Condition& where);
-// The ids that fit, in order, after `after`.
-Result<std::vector<std::string>> Ids(Database& database, const Condition& where,
-                                     std::string_view after, int64_t limit);
+// How many fit, and the last id of them; empty if none does.
+struct Extent {
+  int64_t count = 0;
+  std::string last;
+};
+Result<Extent> Measure(Database& database, const Condition& where);
+// The ids that fit, in order, `limit` at most.
+Result<std::vector<std::string>> Ids(Database& database, const Condition& where, int64_t limit);
 
-// The last id that fits; empty if none does.
-Result<std::string> LastId(Database& database, const Condition& where);
+// A page ends before this is passed, with its cursor, though not before its first job.
+inline constexpr size_t kMaxPageBytes = jobs::kMaxAnswerBytes;
 
 // Jobs that fit `where`, and in whose id, queue, payload or tags all words of `text` occur, newest
-// first, as JSON objects; a word that ends in * stands for all that begin so.
-Result<std::vector<std::string>> FullText(Database& database, std::string_view text,
-                                          const Condition& where, int64_t limit);
+// first, as JSON objects; a word that ends in * stands for all that begin so. Ends early as a page
+// does.
+struct FullTextResult {
+  std::vector<std::string> jobs;
+  bool has_more = false;
+};
+Result<FullTextResult> FullText(Database& database, std::string_view text, const Condition& where,
+                                int64_t limit);
 
 }  // namespace cairn::view

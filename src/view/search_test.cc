@@ -80,7 +80,7 @@ class SearchTest : public ::testing::Test {
     const auto found = FullText(database_, words, {}, 100);
     if (!found.ok()) return found.error().message;
     std::string ids;
-    for (const std::string& job : *found) {
+    for (const std::string& job : found->jobs) {
       ids += ids.empty() ? "" : " ";
       ids += json::parse(job).at("id").as_string();
     }
@@ -299,8 +299,8 @@ TEST_F(SearchTest, FullTextIsOfWhatJsonSays) {
   EXPECT_EQ(FindWords("true"), "b a");
   EXPECT_EQ(FindWords("12"), "b");
   const auto found = FullText(database_, "worldx", {}, 1);
-  ASSERT_TRUE(found.ok() && found->size() == 1);
-  EXPECT_EQ(json::parse(found->front()).at("payload").as_string(), kEscaped);
+  ASSERT_TRUE(found.ok() && found->jobs.size() == 1);
+  EXPECT_EQ(json::parse(found->jobs.front()).at("payload").as_string(), kEscaped);
 
   // What was decoded is forgotten as well.
   job.payload = R"({"t":"first\nsecondx"})";
@@ -411,6 +411,29 @@ TEST_F(SearchTest, PagesAreStableUnderChange) {
       }
     }
   }
+}
+
+TEST_F(SearchTest, APageOfLargeJobsEndsEarlyWithItsCursor) {
+  constexpr int kJobs = 100;
+  const std::string payload = "\"" + std::string(250'000, 'x') + "\"";
+  for (int i = 0; i < kJobs; ++i) Put(fmt::format("job_{:03}", i), payload);
+  std::set<std::string> seen;
+  std::string cursor;
+  int pages = 0;
+  do {
+    json::object question{{"limit", 1000}};
+    if (!cursor.empty()) question["cursor"] = cursor;
+    const json::value answer = Ask(json::serialize(question));
+    ASSERT_TRUE(answer.is_object()) << json::serialize(answer);
+    EXPECT_LE(json::serialize(answer).size(), kMaxPageBytes + 1'000'000);
+    for (const json::value& job : answer.at("jobs").as_array()) {
+      EXPECT_TRUE(seen.emplace(job.at("id").as_string()).second);
+    }
+    cursor = answer.as_object().contains("cursor") ? answer.at("cursor").as_string() : "";
+    ++pages;
+  } while (!cursor.empty());
+  EXPECT_EQ(seen.size(), static_cast<size_t>(kJobs));
+  EXPECT_EQ(pages, 2);
 }
 
 TEST_F(SearchTest, PagesHaveATotalAndTheirBounds) {

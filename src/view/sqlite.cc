@@ -162,7 +162,10 @@ Result<Database> Database::Open(const std::string& file, OpenMode mode) {
   // A reader, too, has to share the index of the log beside the file; query_only keeps it to that.
   const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::kReadWrite ? SQLITE_OPEN_CREATE : 0);
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  // With this one only one process uses the file, as is so, and the index of the log is memory of
+  // its own. Otherwise it is a mapped file, and a disk that is full ends who writes to it (SIGBUS).
+  constexpr const char* kOneProcess = "unix-excl";
+  const int code = sqlite3_open_v2(file.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, kOneProcess);
   Database database(handle);
   if (code != SQLITE_OK) {
     return Error{ErrorCode::kIo,

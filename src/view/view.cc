@@ -54,8 +54,13 @@ class StepWatch {
 
 }  // namespace
 
-View::View(store::Store& store, std::string file, Random& random, Log log)
-    : store_(store), file_(std::move(file)), random_(random), log_(std::move(log)) {}
+View::View(store::Store& store, std::string file, Random& random, Log log,
+           std::shared_ptr<jobs::EventGaps> gaps)
+    : store_(store),
+      file_(std::move(file)),
+      random_(random),
+      log_(std::move(log)),
+      gaps_(std::move(gaps)) {}
 
 View::~View() { Stop(); }
 
@@ -196,7 +201,8 @@ Result<Feed::Step> View::Work() {
   if (!step.ok() && step.error().code == ErrorCode::kCorruption) step = Feed::Step{.lost = true};
   if (!step.ok()) return step.error();
   if (step->lost) {
-    log_.Info("view is built anew: the event log does not reach back to it");
+    if (step->gap) ++gaps_->view;
+    log_.Warn("view is built anew: the event log does not reach back to it");
     CAIRN_ASSIGN_OR_RETURN(const int64_t copied, BuildAnew());
     (void)copied;
     return Feed::Step{};

@@ -37,7 +37,8 @@ class View {
 
   // The folder of `file` is made if it does not exist. No two views may have the same file: the
   // second one waits for the end of the first. `store` and `random` outlive the view.
-  View(store::Store& store, std::string file, Random& random, Log log);
+  View(store::Store& store, std::string file, Random& random, Log log,
+       std::shared_ptr<jobs::EventGaps> gaps = std::make_shared<jobs::EventGaps>());
   ~View();  // stops
   View(const View&) = delete;
   View& operator=(const View&) = delete;
@@ -46,6 +47,7 @@ class View {
   // Finishes the step under way and closes the file properly. Waiting calls fail.
   void Stop();
 
+  const std::string& file() const { return file_; }
   // The last event in the view.
   uint64_t position() const;
   // Returns when the view has everything that was committed before the call, and its position.
@@ -98,6 +100,7 @@ class View {
   const std::string file_;
   Random& random_;
   const Log log_;
+  const std::shared_ptr<jobs::EventGaps> gaps_;
 
   // The thread's own.
   std::unique_ptr<Feed> feed_;

@@ -45,7 +45,7 @@ class ViewTest : public store::testing::StoreTest {
 
   View& view() {
     if (view_ == nullptr) {
-      view_ = std::make_unique<View>(*store_, file(), random_, Log::Silent());
+      view_ = std::make_unique<View>(*store_, file(), random_, Log::Silent(), gaps_);
       view_->Start();
     }
     return *view_;
@@ -137,7 +137,8 @@ class ViewTest : public store::testing::StoreTest {
     const auto found = FullText(reading->database(), words, {}, 500);
     if (!found.ok()) return {found.error().message};
     std::vector<std::string> ids;
-    for (const std::string& job : *found) ids.emplace_back(json::parse(job).at("id").as_string());
+    for (const std::string& job : found->jobs)
+      ids.emplace_back(json::parse(job).at("id").as_string());
     return ids;
   }
 
@@ -194,6 +195,7 @@ class ViewTest : public store::testing::StoreTest {
 
   SeededRandom random_{7};
   std::map<std::string, Job> documents_;
+  std::shared_ptr<jobs::EventGaps> gaps_ = std::make_shared<jobs::EventGaps>();
   std::unique_ptr<View> view_;
 };
 
@@ -413,9 +415,11 @@ TEST_F(ViewTest, IsBuiltAnewWhenTheLogHasForgottenWhatItHasNotSeen) {
   Write(NewJob(2), EventType::kEnqueued);
   ForgetEvents();
   EXPECT_EQ(Dump(), Expected());
+  EXPECT_EQ(gaps_->view, 1U);
   // Having seen everything, it is not behind a log that has nothing.
   Write(NewJob(3), EventType::kEnqueued);
   EXPECT_EQ(Dump(), Expected());
+  EXPECT_EQ(gaps_->view, 1U);
 }
 
 TEST_F(ViewTest, RebuildGivesTheSame) {

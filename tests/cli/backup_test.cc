@@ -1,5 +1,7 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -23,7 +25,8 @@ class BackupTest : public ::testing::Test {
   std::string backup() const { return directory_ / "backup"; }
   std::string restored() const { return directory_ / "restored"; }
 
-  static Server Serve(const std::string& data, std::vector<std::string> flags = {}) {
+  Server Serve(const std::string& data, std::vector<std::string> flags = {}) const {
+    flags.insert(flags.end(), {"--backup-directory", directory_.path()});
     return Server::MustStart({.data = data, .flags = std::move(flags)});
   }
 
@@ -89,6 +92,45 @@ TEST_F(BackupTest, NeedsThePasswordWhereOneIsSet) {
   EXPECT_EQ(made.status.code, 0) << made.err;
 }
 
+TEST_F(BackupTest, OfARunningServerGoesBelowItsDirectoryOfBackupsOnly) {
+  Server server = Server::MustStart({.data = data()});
+  const Finished refused = RunCairn({"backup", "--to", backup(), "--url", UrlOf(server)});
+  EXPECT_EQ(refused.status.code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(data() + "/backups"), HasSubstr("backup.directory")));
+  EXPECT_FALSE(fs::exists(backup()));
+  const std::string inside = data() + "/backups/monday";
+  const Finished made = RunCairn({"backup", "--to", inside, "--url", UrlOf(server)});
+  EXPECT_EQ(made.status.code, 0) << made.err;
+  EXPECT_TRUE(fs::exists(inside + "/BACKUP"));
+  // Its own data directory is as good as before.
+  ASSERT_TRUE(server.Stop().ok());
+  EXPECT_EQ(Server::MustStart({.data = data()}).Command({"PING"}), "PONG");
+}
+
+TEST_F(BackupTest, OfTheServerOnThisMachineGoesWhereTheCommandMayWrite) {
+  Server server = Server::MustStart({.data = data()});
+  ASSERT_EQ(server.Command({"SET", "k", "v"}), "OK");
+  const auto back_up = [&](const std::string& to) {
+    return RunCairn(
+        {"backup", "--to", to, "--data", data(), "--http", net::ToString(server.http()), "--json"});
+  };
+  const Finished made = back_up(backup());
+  ASSERT_EQ(made.status.code, 0) << made.err;
+  EXPECT_EQ(boost::json::parse(made.out).at("directory"), boost::json::string(backup()));
+  EXPECT_TRUE(fs::is_empty(data() + "/backups"));
+  ExpectRestoredValue("\"v\"");
+  const Finished again = back_up(backup());
+  EXPECT_EQ(again.status.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("exists"));
+  // On another file system it is copied.
+  const std::string elsewhere = fmt::format("/dev/shm/cairn-backup-test-{}", getpid());
+  const Finished copied = back_up(elsewhere);
+  const bool whole = fs::exists(elsewhere + "/BACKUP");
+  fs::remove_all(elsewhere);
+  EXPECT_EQ(copied.status.code, 0) << copied.err;
+  EXPECT_TRUE(whole);
+}
+
 TEST_F(BackupTest, DoesNotOverwrite) {
   Server server = Serve(data());
   fs::create_directory(backup());
@@ -138,7 +180,7 @@ TEST_F(BackupTest, RestoreRefusesADirectoryThatIsNotEmptyAndWhatIsNoBackup) {
   EXPECT_THAT(none.err, HasSubstr("not a complete Cairn backup"));
 }
 
-TEST_F(BackupTest, TheRouteRefusesARelativePathAndABodyThatIsNoJson) {
+TEST_F(BackupTest, TheRouteRefusesAPathThatLeadsOutAndABodyThatIsNoJson) {
   Server server = Serve(data());
   net::HttpClient http = server.Http();
   const net::HttpHeaders json{{"Content-Type", "application/json"}};
@@ -146,7 +188,7 @@ TEST_F(BackupTest, TheRouteRefusesARelativePathAndABodyThatIsNoJson) {
     const Result<net::HttpResponse> response = http.Post("/v1/admin/backup", body, headers);
     return response.ok() ? response->status : 0;
   };
-  EXPECT_EQ(status(R"({"directory":"relative"})", json), 400);
+  EXPECT_EQ(status(R"({"directory":"../elsewhere"})", json), 403);
   EXPECT_EQ(status(R"({"directory":5})", json), 400);
   EXPECT_EQ(status(R"({"directory":"/x","more":1})", json), 400);
   EXPECT_EQ(status("directory=/x", json), 400);

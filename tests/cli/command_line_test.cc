@@ -38,7 +38,7 @@ TEST(CommandLineTest, VersionForPeopleAndForPrograms) {
   const auto version = boost::json::parse(RunCairn({"version", "--json"}).out);
   EXPECT_TRUE(version.as_object().contains("version"));
   EXPECT_TRUE(version.as_object().contains("revision"));
-  EXPECT_EQ(version.at("format"), 4);
+  EXPECT_EQ(version.at("format"), 5);
 }
 
 TEST(CommandLineTest, UnknownOptionIsRefusedByNameWithTheNearestOne) {

@@ -74,7 +74,7 @@ TEST_F(DoctorTest, SeesAStoreAndThatAServerUsesIt) {
   const Finished busy = Doctor({"--data", data()});
   EXPECT_EQ(busy.status.code, 0) << busy.out;
   EXPECT_THAT(Find(busy, "data directory", "ok"),
-              AllOf(HasSubstr("format 4"), HasSubstr("a server is using it now")));
+              AllOf(HasSubstr("format 5"), HasSubstr("a server is using it now")));
   ASSERT_TRUE(server.Stop().ok());
   EXPECT_THAT(Find(Doctor({"--data", data()}), "data directory", "ok"),
               ::testing::Not(HasSubstr("using it now")));
@@ -107,6 +107,32 @@ TEST_F(DoctorTest, ReportsANewerFormat) {
   const Finished finished = Doctor({"--data", data()});
   EXPECT_EQ(finished.status.code, 1);
   EXPECT_THAT(Find(finished, "data directory", "problem"), HasSubstr("version 9"));
+}
+
+TEST_F(DoctorTest, ReportsALostLogAsAStartDoes) {
+  Server server = Serve();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(server.Command({"SET", "k" + std::to_string(i), "v"}), "OK");
+  }
+  server.process().Kill();
+  EXPECT_THAT(Find(Doctor({"--data", data()}), "log", "ok"), HasSubstr("is there"));
+
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(data() + "/db")) {
+    if (entry.path().extension() == ".log" && entry.path() > newest) newest = entry.path();
+  }
+  ASSERT_FALSE(newest.empty());
+  fs::rename(newest, directory_ / "aside");
+  const Finished finished = Doctor({"--data", data()});
+  EXPECT_EQ(finished.status.code, 1);
+  EXPECT_THAT(Find(finished, "log", "problem"), HasSubstr("was durable"));
+  const Result<Server> refused = Server::Start({.data = data()});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("was durable"));
+
+  fs::rename(directory_ / "aside", newest);
+  server = Serve();
+  EXPECT_EQ(server.Command({"GET", "k99"}), "\"v\"");
 }
 
 TEST_F(DoctorTest, ReportsMoreMemoryThanThereIs) {

@@ -182,6 +182,33 @@ test('databases, names and monitors', async () => {
   assert.deepEqual((await seen).map(String), ['set', 'watched', 'x']);
 });
 
+test('a cache that hears of changes on a second connection', async () => {
+  const messages = connect();
+  const id = await messages.client('ID');
+  const cache = new Map();
+  messages.on('message', (channel, keys) => {
+    if (channel === '__redis__:invalidate') String(keys).split(',').forEach((key) => cache.delete(key));
+  });
+  await messages.subscribe('__redis__:invalidate');
+  const reader = connect();
+  assert.equal(await reader.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP'), 'OK');
+  assert.equal(await reader.client('GETREDIR'), id);
+  const read = async (key) => {
+    if (!cache.has(key)) cache.set(key, await reader.get(key));
+    return cache.get(key);
+  };
+  await redis.mset('a', '1', 'b', '1');
+  assert.deepEqual([await read('a'), await read('b'), cache.size], ['1', '1', 2]);
+  await redis.incr('a');
+  await eventually(() => !cache.has('a'));
+  assert.deepEqual([await read('a'), await read('b')], ['2', '1']);
+  await reader.set('a', 'own');  // the reader knows
+  await redis.del('b');
+  await eventually(() => !cache.has('b'));
+  assert.ok(cache.has('a'));
+  assert.equal(await reader.client('TRACKING', 'OFF'), 'OK');
+});
+
 test('a killed connection comes back with its subscriptions', async () => {
   const subscriber = connect({ retryStrategy: () => 1 });
   const messages = [];

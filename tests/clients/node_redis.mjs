@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
 import { address, eventually, load } from './support.mjs';
 
-const { createClient, createClientPool, defineScript, RESP_TYPES, WatchError } = load('redis');
+const { BasicClientSideCache, BasicPooledClientSideCache, createClient, createClientPool,
+        defineScript, RESP_TYPES, WatchError } = load('redis');
 const clients = [];
 
 const addTo = defineScript({
@@ -178,6 +179,61 @@ for (const RESP of [2, 3]) {
         assert.equal(await send('ZSCORE', 'z', 'm'), 1.5);
         assert.equal(await send('EVAL', 'redis.setresp(3); return true', '0'), true);
         assert.equal((await send('HELLO')).get('proto'), 3);
+      });
+
+      test('a cache on the client\'s side', async () => {
+        const clientSideCache = new BasicClientSideCache({ maxEntries: 1000 });
+        const cached = await connect({ clientSideCache });
+        await redis.mSet({ k: '1', other: '1' });
+        await redis.hSet('h', 'f', '1');
+        for (let i = 0; i < 10; ++i) {
+          assert.equal(await cached.get('k'), '1');
+          assert.equal(await cached.hGet('h', 'f'), '1');
+          assert.deepEqual(await cached.mGet(['k', 'other']), ['1', '1']);
+        }
+        assert.equal(clientSideCache.stats().missCount, 3);
+        assert.equal(clientSideCache.stats().hitCount, 27);
+        await redis.set('other', '2');
+        await redis.hIncrBy('h', 'f', 1);
+        await redis.eval('redis.call("incr", KEYS[1])', { keys: ['k'] });
+        await eventually(() => clientSideCache.size() === 0);
+        assert.equal(await cached.get('k'), '2');
+        assert.equal(await cached.hGet('h', 'f'), '2');
+        assert.deepEqual(await cached.mGet(['k', 'other']), ['2', '2']);
+        await redis.flushAll();
+        await eventually(() => clientSideCache.size() === 0);
+        assert.equal(await cached.get('k'), null);
+        await cached.set('k', 'own');
+        await eventually(() => clientSideCache.size() === 0);
+        assert.equal(await cached.get('k'), 'own');
+        await redis.pExpire('k', 1);
+        await eventually(async () => (await cached.get('k')) === null);
+      });
+
+      test('caches of a pool keep up with what others write', async () => {
+        const clientSideCache = new BasicPooledClientSideCache({ maxEntries: 1000 });
+        const pool = createClientPool({ socket: address, RESP }, { maximum: 3, clientSideCache });
+        await pool.connect();
+        const keys = Array.from({ length: 10 }, (_, i) => `k${i}`);
+        for (let round = 1; round <= 50; ++round) {
+          const reads = Array.from({ length: 30 }, (_, i) => pool.get(keys[i % keys.length]));
+          await Promise.all(keys.map((key) => redis.set(key, String(round))));
+          await Promise.all(reads);
+        }
+        await eventually(async () =>
+          (await Promise.all(keys.map((key) => pool.get(key)))).every((value) => value === '50'));
+        pool.destroy();
+      });
+
+      test('messages about keys under a prefix', async () => {
+        const listener = await connect({ emitInvalidate: true });
+        const keys = [];
+        listener.on('invalidate', (key) => keys.push(String(key)));
+        await listener.sendCommand(['CLIENT', 'TRACKING', 'OFF']);
+        await listener.sendCommand(['CLIENT', 'TRACKING', 'ON', 'BCAST', 'PREFIX', 'user:']);
+        await redis.mSet({ 'user:1': 'a', 'user:2': 'b', 'item:1': 'c' });
+        await eventually(() => keys.length === 2);
+        assert.deepEqual(keys, ['user:1', 'user:2']);
       });
     }
   });

@@ -200,9 +200,10 @@ class EverythingTest : public ::testing::Test {
   // A server with a house to sell, and a webhook of its own: what arrives there becomes a job of a
   // queue that nobody works on.
   Server Start(const std::string& drain_timeout) {
-    Server server = Server::MustStart(
-        {.data = directory_ / "data",
-         .flags = {"--io-threads", "3", "--pool-threads", "4", "--drain-timeout", drain_timeout}});
+    Server server =
+        Server::MustStart({.data = directory_ / "data",
+                           .flags = {"--io-threads", "3", "--pool-threads", "4", "--drain-timeout",
+                                     drain_timeout, "--backup-directory", backups_.path()}});
     server.Command(
         {"SEAT.CREATE", "hall",
          R"({"sections":[{"name":"A","subsections":2,"rows":20,"cols":20,"price":1}]})"});

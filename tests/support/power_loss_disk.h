@@ -127,7 +127,8 @@ struct PowerLossFs::Node {
   uint64_t modified = 0;
   Content content;  // of a file, as it is and as it was last synced
   Content safe_content;
-  Names names;  // of a directory, as they are and as they were last synced
+  uint64_t allocated = 0;  // of a file: room set aside, whatever its size
+  Names names;             // of a directory, as they are and as they were last synced
   Names safe_names;
 };
 
@@ -215,6 +216,7 @@ class PowerLossFs::Disk {
       return IOStatus::IOError(path, "is a directory");
     } else if (existing == Existing::kCut) {
       place.node->content.Truncate(0);
+      place.node->allocated = 0;
     }
     place.node->modified = ++time_;
     *opened = place.node;
@@ -239,7 +241,8 @@ class PowerLossFs::Disk {
     if (!status.ok()) return status;
     const std::lock_guard lock(mutex_);
     const uint64_t end = offset + data.size();
-    const uint64_t growth = end > node.content.size() ? end - node.content.size() : 0;
+    const uint64_t has = std::max(node.content.size(), node.allocated);
+    const uint64_t growth = end > has ? end - has : 0;
     const uint64_t room = growth > 0 ? FreeBytesLocked() : 0;
     const uint64_t missing = std::min<uint64_t>(growth > room ? growth - room : 0, data.size());
     const size_t fitting = data.size() - missing;
@@ -249,11 +252,25 @@ class PowerLossFs::Disk {
     return fitting < data.size() ? IOStatus::NoSpace(path, "no space left") : IOStatus::OK();
   }
 
+  // Sets room aside, all or nothing.
+  IOStatus Allocate(Node& node, const std::string& path, uint64_t end) {
+    IOStatus status = Begin(Step::kAllocate, path);
+    if (!status.ok()) return status;
+    const std::lock_guard lock(mutex_);
+    const uint64_t has = std::max(node.content.size(), node.allocated);
+    if (end > has && end - has > FreeBytesLocked()) {
+      return IOStatus::NoSpace(path, "no space left");
+    }
+    node.allocated = std::max(node.allocated, end);
+    return IOStatus::OK();
+  }
+
   IOStatus Truncate(Node& node, const std::string& path, uint64_t size) {
     IOStatus status = Begin(Step::kTruncate, path);
     if (!status.ok()) return status;
     const std::lock_guard lock(mutex_);
     node.content.Truncate(size);
+    node.allocated = 0;
     node.modified = ++time_;
     return IOStatus::OK();
   }
@@ -272,7 +289,10 @@ class PowerLossFs::Disk {
     IOStatus status = Begin(Step::kClose, path);
     if (!status.ok()) return status;
     const std::lock_guard lock(mutex_);
-    if (cut_to) node.content.Truncate(*cut_to);
+    if (cut_to) {
+      node.content.Truncate(*cut_to);
+      node.allocated = 0;
+    }
     return IOStatus::OK();
   }
 
@@ -484,7 +504,7 @@ class PowerLossFs::Disk {
     return sum;
   }
   static void AddSizes(const Node& node, std::map<const Node*, uint64_t>& sizes) {
-    sizes[&node] = node.content.size();
+    sizes[&node] = std::max(node.content.size(), node.allocated);
     for (const auto& [name, child] : node.names) AddSizes(*child, sizes);
   }
 

@@ -84,6 +84,10 @@ class WritableFile final : public ::rocksdb::FSWritableFile {
     position_ = size;
     return handle_.disk->Truncate(*handle_.node, handle_.path, size);
   }
+  IOStatus Allocate(uint64_t offset, uint64_t length, const IOOptions& /*options*/,
+                    IODebugContext* /*debug*/) override {
+    return handle_.disk->Allocate(*handle_.node, handle_.path, offset + length);
+  }
   IOStatus Close(const IOOptions& /*options*/, IODebugContext* /*debug*/) override {
     size_t block_size = 0;
     size_t preallocated_blocks = 0;

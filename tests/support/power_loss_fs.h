@@ -35,6 +35,7 @@ class PowerLossFs final : public ::rocksdb::FileSystem {
   enum class Step {
     kCreateFile,  // also opening a file for writing, which may cut it to nothing
     kWrite,
+    kAllocate,  // room set aside
     kSync,
     kTruncate,
     kClose,
@@ -75,7 +76,7 @@ class PowerLossFs final : public ::rocksdb::FileSystem {
   void FailNext(Step step, std::string path_part, ::rocksdb::IOStatus status, int times = 1);
 
   // A write that would make all files together longer than this many bytes stops there, with part
-  // of its data written, and fails with IOStatus::NoSpace.
+  // of its data written, and fails with IOStatus::NoSpace. Room that Allocate has set aside counts.
   void SetCapacity(uint64_t bytes);
   uint64_t used_bytes() const;
 

@@ -33,7 +33,9 @@ store::postgres::Options PostgresOptionsFor(const std::string& directory) {
 Result<std::unique_ptr<store::Store>> OpenTestStore(const store::rocks::Options& options,
                                                     const Clock& clock) {
   if (OnRocks()) return store::rocks::Open(options, clock, Log::Silent());
-  return store::postgres::Open(PostgresOptionsFor(options.directory), clock, Log::Silent());
+  store::postgres::Options postgres = PostgresOptionsFor(options.directory);
+  postgres.transaction_bytes = options.memory.transaction_bytes;
+  return store::postgres::Open(postgres, clock, Log::Silent());
 }
 
 }  // namespace cairn::testing

@@ -58,6 +58,9 @@ int64_t ClampIndex(int64_t index, int64_t count) {
 // Puts values into every array that matches, where `place` says, given its length.
 Result<void> InsertAll(CommandContext& context, Args texts, std::string_view event,
                        FunctionRef<std::optional<uint64_t>(uint64_t count)> place) {
+  for (const std::string_view text : texts) {
+    if (!ReserveForJson(context, text)) return {};
+  }
   const Result<std::vector<JsonValue>> values = ParseValues(texts);
   if (!values.ok()) return context.Fail(values.error().message);
   CAIRN_ASSIGN_OR_RETURN(const auto target,
@@ -280,7 +283,7 @@ void AddJsonArrayCommands(doors::Instance& instance) {
                 .complexity = row.complexity,
                 .summary = row.summary,
                 .syntax = row.syntax,
-                .run = row.run});
+                .run = WithJsonArguments(row.run)});
   }
 }
 

@@ -397,5 +397,28 @@ TEST_F(JsonCommandsTest, Reservations) {
   )");
 }
 
+// The shapes that node-redis and redis-py expect.
+TEST_F(JsonCommandsTest, Resp3HasItsOwnShapes) {
+  doors::testing::TestClient client = server_.Connect();
+  client.Run({"HELLO", "3"});
+  server_.Play(client, R"(
+    JSON.SET d $ {"n":1,"f":1.5,"s":"x","t":true,"z":null,"a":[2,2.5]}
+    JSON.NUMINCRBY d $.n 2          => [(integer) 3]
+    JSON.NUMINCRBY d .n 2           => [(integer) 5]
+    JSON.NUMINCRBY d $.f 1          => [2.5]
+    JSON.NUMMULTBY d $.* 2          => [(integer) 10, 5, (nil), (nil), (nil), (nil)]
+    JSON.NUMINCRBY d $.nosuch 1     => []
+    JSON.NUMINCRBY nosuch $.n 1     => (error) ERR could not perform this operation on a key that doesn't exist
+    JSON.TYPE d $.n                 => [["integer"]]
+    JSON.TYPE d                     => ["object"]
+    JSON.TYPE d $.nosuch            => [[]]
+    JSON.TYPE d .nosuch             => [(nil)]
+    JSON.TYPE nosuch $              => [(nil)]
+    JSON.TYPE nosuch                => [(nil)]
+    JSON.RESP d .a                  => [[, (integer) 2, 2.5]
+    JSON.RESP d $.t                 => [true]
+  )");
+}
+
 }  // namespace
 }  // namespace cairn::data

@@ -40,6 +40,9 @@ Bytes EncodeRow(const JsonSplit& container, BytesView name, const JsonValue& val
   return row;
 }
 
+// At most: a number of one byte, or two, becomes a JsonValue.
+constexpr size_t kMemoryPerRowByte = 8;
+
 Error Unreadable(std::string_view what) {
   return {ErrorCode::kCorruption, "a JSON document's " + std::string(what) + " cannot be read"};
 }
@@ -188,14 +191,19 @@ Result<std::optional<JsonValue>> JsonDocument::Element(const JsonSplit& array, u
 Result<JsonValue::Object> JsonDocument::Children(const JsonSplit& container) {
   JsonValue::Object children;
   bool readable = true;
+  Result<void> room;
   const auto visit = [&](BytesView, BytesView row) {
     std::optional<JsonMember> child = DecodeRow(container, row);
     readable = child.has_value();
-    if (child) children.push_back(*std::move(child));
-    return readable;
+    if (!child) return false;
+    children.push_back(*std::move(child));
+    // In memory a value takes a multiple of what it takes in a row.
+    room = entry_.Gather(kMemoryPerRowByte * row.size() + sizeof(JsonMember));
+    return room.ok();
   };
   CAIRN_RETURN_IF_ERROR(
       elements_.Scan(SuffixRange::Prefix(NodeSuffix('c', container.node)), {}, visit));
+  if (!room.ok()) return room.error();
   if (!readable) return Unreadable("child");
   return children;
 }

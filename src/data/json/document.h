@@ -61,7 +61,7 @@ class JsonDocument final : public JsonContainers {
   static Result<JsonDocument> Load(doors::CommandContext& context, BytesView key) {
     Result<JsonDocument> document = Load(context.transaction, context.db(), key);
     if (!document.ok()) return document;
-    document->entry_.TellOfNew(context.pubsub);
+    document->entry_.ServeFor(context);
     NoteLookup(context, key, document->exists());
     return document;
   }

@@ -96,6 +96,7 @@ Result<void> Set(CommandContext& context) {
   ArgParser parser(args, 4);
   const Condition condition = ParseCondition(parser);
   if (!parser.ok()) return context.Fail(parser.error());
+  if (!ReserveForJson(context, args[3])) return {};
   const Result<JsonValue> value = ParseJson(args[3]);
   if (!value.ok()) return context.Fail(value.error().message);
   CAIRN_ASSIGN_OR_RETURN(const auto target, OpenJson(context, args[1], args[2]));
@@ -122,6 +123,7 @@ Result<void> MSet(CommandContext& context) {
   // All is checked against what is there before anything is changed.
   std::vector<JsonValue> values;
   for (size_t i = 1; i < args.size(); i += 3) {
+    if (!ReserveForJson(context, args[i + 2])) return {};
     Result<JsonValue> value = ParseJson(args[i + 2]);
     if (!value.ok()) return context.Fail(value.error().message);
     CAIRN_ASSIGN_OR_RETURN(const auto target, OpenJson(context, args[i], args[i + 1]));
@@ -188,6 +190,7 @@ Result<void> Merge(JsonDocument& document, const JsonLocation& location, const J
 
 Result<void> MergeCommand(CommandContext& context) {
   const Args args = context.args;
+  if (!ReserveForJson(context, args[3])) return {};
   const Result<JsonValue> patch = ParseJson(args[3]);
   if (!patch.ok()) return context.Fail(patch.error().message);
   CAIRN_ASSIGN_OR_RETURN(const auto target, OpenJson(context, args[1], args[2]));
@@ -461,7 +464,7 @@ void AddJsonDocumentCommands(doors::Instance& instance) {
                                     .complexity = row.complexity,
                                     .summary = row.summary,
                                     .syntax = row.syntax,
-                                    .run = row.run});
+                                    .run = WithJsonArguments(row.run)});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/limits.h"
+#include "doors/loop_work.h"
 
 namespace cairn::data {
 
@@ -39,6 +40,17 @@ Result<std::unique_ptr<JsonTarget>> OpenJson(CommandContext& context, std::strin
     CAIRN_ASSIGN_OR_RETURN(target->matches, SelectJson(target->path, target->document.root()));
   }
   return target;
+}
+
+// In a text of numbers each takes a few bytes; read, it is a JsonValue in an array that grows, a
+// copy of it, and a row of its own in the transaction.
+bool ReserveForJson(doors::CommandContext& context, std::string_view text) {
+  constexpr size_t kBytesPerValue = 400;
+  // What is small costs too little to be counted.
+  constexpr size_t kSmallText = 64 * 1024;
+  if (text.size() < kSmallText) return true;
+  const auto values = static_cast<size_t>(std::ranges::count(text, ',')) + 1;
+  return context.reply.Reserve(2 * text.size() + kBytesPerValue * values);
 }
 
 std::string NoSuchJsonPath(const JsonPath& path, std::string_view otherwise) {
@@ -114,6 +126,11 @@ void WriteJsonReplies(CommandContext& context, const JsonPath& path,
                       const std::vector<JsonReply>& replies) {
   if (!path.legacy) context.reply.ArrayHeader(replies.size());
   for (const JsonReply& reply : replies) WriteJsonReply(context, reply);
+}
+
+doors::RunHandler WithJsonArguments(doors::RunHandler run) {
+  constexpr uint64_t kNsPerByte = 100;  // to parse it and to take it apart
+  return doors::WithLongArguments(std::move(run), kNsPerByte);
 }
 
 }  // namespace cairn::data

@@ -42,6 +42,10 @@ Result<std::unique_ptr<JsonTarget>> OpenJson(doors::CommandContext& context, std
                                              JsonPath path,
                                              MissingKey missing = MissingKey::kIsEmpty);
 
+// Makes sure of the memory that reading `text` and writing what it says may take. False: there is
+// not so much, and the command fails.
+bool ReserveForJson(doors::CommandContext& context, std::string_view text);
+
 // "ERR Path '$.a' does not exist", and " or not an array".
 std::string NoSuchJsonPath(const JsonPath& path, std::string_view otherwise = {});
 std::string WrongJsonType(JsonType expected, JsonType found);
@@ -80,5 +84,8 @@ void WriteJsonReplies(doors::CommandContext& context, const JsonPath& path,
 // The matches from the last place in the document to the first: a change to one leaves the
 // locations of those that follow as they are.
 std::vector<const JsonMatch*> LastFirst(const std::vector<JsonMatch>& matches);
+
+// `run`, of a command that parses its arguments.
+doors::RunHandler WithJsonArguments(doors::RunHandler run);
 
 }  // namespace cairn::data

@@ -45,6 +45,24 @@ JsonValue Calculate(const JsonValue& a, const JsonValue& b, Operation operation)
                                                 : a.AsDouble() * b.AsDouble());
 }
 
+// A value that has no others, as a reply of the protocol.
+void ReplyScalar(CommandContext& context, const JsonValue& value) {
+  auto& reply = context.reply;
+  if (value.boolean() != nullptr) {
+    reply.Simple(*value.boolean() ? "true" : "false");
+  } else if (value.integer() != nullptr) {
+    reply.Integer(*value.integer());
+  } else if (value.string() != nullptr) {
+    reply.Bulk(*value.string());
+  } else if (value.IsNumber() && reply.resp3()) {
+    reply.Double(value.AsDouble());
+  } else if (value.IsNumber()) {
+    reply.Bulk(PrintJson(value));
+  } else {
+    reply.Null();
+  }
+}
+
 // What a number has become that could be changed in place; nullopt if nothing was done.
 Result<std::optional<std::string>> ChangeInPlace(CommandContext& context, const JsonPath& path,
                                                  const JsonValue& operand, Operation operation) {
@@ -57,6 +75,33 @@ Result<std::optional<std::string>> ChangeInPlace(CommandContext& context, const 
   return std::optional(PrintJson(result));
 }
 
+// The numbers, each as its JSON text: in RESP2 as one text, in RESP3 as an array of numbers.
+Result<void> ReplyNumbers(CommandContext& context, const JsonPath& path,
+                          const std::vector<JsonReply>& numbers) {
+  if (!context.reply.resp3()) {
+    std::string text = path.legacy ? "" : "[";
+    for (const JsonReply& reply : numbers) {
+      if (text.size() > 1) text += ',';
+      const auto* number = std::get_if<std::string>(&reply);
+      text += number != nullptr ? *number : "null";
+    }
+    if (!path.legacy) text += ']';
+    context.reply.Bulk(text);
+    return {};
+  }
+  context.reply.ArrayHeader(numbers.size());
+  for (const JsonReply& reply : numbers) {
+    const auto* text = std::get_if<std::string>(&reply);
+    if (text == nullptr) {
+      context.reply.Null();
+      continue;
+    }
+    CAIRN_ASSIGN_OR_RETURN(const JsonValue number, ParseJson(*text));
+    ReplyScalar(context, number);
+  }
+  return {};
+}
+
 Result<void> ChangeNumbers(CommandContext& context, Operation operation, std::string_view event) {
   const Args args = context.args;
   const Result<JsonValue> operand = ParseJson(args[3]);
@@ -64,11 +109,12 @@ Result<void> ChangeNumbers(CommandContext& context, Operation operation, std::st
   if (!operand->IsNumber()) return context.Fail(WrongJsonType(JsonType::kNumber, operand->type()));
   Result<JsonPath> path = ParseJsonPath(args[2]);
   if (!path.ok()) return context.Fail(path.error().message);
+  // RESP3 has one shape, whichever the path.
+  if (context.reply.resp3()) path->legacy = false;
   CAIRN_ASSIGN_OR_RETURN(const auto changed, ChangeInPlace(context, *path, *operand, operation));
   if (changed) {
     context.Notify(doors::kEventModule, event, args[1]);
-    context.reply.Bulk(path->legacy ? *changed : "[" + *changed + "]");
-    return {};
+    return ReplyNumbers(context, *path, {*changed});
   }
   CAIRN_ASSIGN_OR_RETURN(const auto target,
                          OpenJson(context, args[1], *std::move(path), MissingKey::kFails));
@@ -88,16 +134,7 @@ Result<void> ChangeNumbers(CommandContext& context, Operation operation, std::st
   CAIRN_ASSIGN_OR_RETURN(const auto replies,
                          EditJson(context, *target, event, "does not contains a number", plan));
   if (!replies) return {};
-  // One text: the number, or an array of numbers.
-  std::string text = target->path.legacy ? "" : "[";
-  for (const JsonReply& reply : *replies) {
-    if (text.size() > 1) text += ',';
-    const auto* number = std::get_if<std::string>(&reply);
-    text += number != nullptr ? *number : "null";
-  }
-  if (!target->path.legacy) text += ']';
-  context.reply.Bulk(text);
-  return {};
+  return ReplyNumbers(context, target->path, *replies);
 }
 
 Result<void> NumIncrBy(CommandContext& context) {
@@ -262,6 +299,8 @@ Result<void> Type(CommandContext& context) {
                          OpenJson(context, context.args[1], PathOrRoot(context.args)));
   if (target == nullptr) return {};
   const bool legacy = target->path.legacy;
+  // RESP3 has the same in an array of its own.
+  if (context.reply.resp3()) context.reply.ArrayHeader(1);
   if (!target->exists() || (legacy && target->matches.empty())) {
     context.reply.Null();
     return {};
@@ -287,16 +326,8 @@ void ReplyAsResp(CommandContext& context, const JsonValue& value) {
       reply.Bulk(member.name);
       ReplyAsResp(context, member.value);
     }
-  } else if (value.boolean() != nullptr) {
-    reply.Simple(*value.boolean() ? "true" : "false");
-  } else if (value.integer() != nullptr) {
-    reply.Integer(*value.integer());
-  } else if (value.string() != nullptr) {
-    reply.Bulk(*value.string());
-  } else if (value.IsNumber()) {
-    reply.Bulk(PrintJson(value));
   } else {
-    reply.Null();
+    ReplyScalar(context, value);
   }
 }
 
@@ -396,7 +427,7 @@ void AddJsonValueCommands(doors::Instance& instance) {
                                     .complexity = row.complexity,
                                     .summary = row.summary,
                                     .syntax = row.syntax,
-                                    .run = row.run});
+                                    .run = WithJsonArguments(row.run)});
   }
   instance.commands().Add(doors::HelpRow("json.debug|help", 0, "json", "1.0.0"));
 }

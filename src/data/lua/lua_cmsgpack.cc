@@ -27,6 +27,7 @@ class Packer {
 
   // The value on top of the stack, which it pops.
   void Value(int depth) {
+    ChargeScript(lua_, 10);
     const int type = lua_type(lua_, -1);
     if (type == LUA_TSTRING) {
       String();
@@ -53,6 +54,7 @@ class Packer {
   void String() {
     size_t size = 0;
     const char* text = lua_tolstring(lua_, -1, &size);
+    ChargeScript(lua_, size / kBytesPerWork);
     if (size < 32) {
       out_ += static_cast<char>(0xa0 | size);
     } else if (size <= 0xff) {
@@ -106,6 +108,7 @@ class Packer {
     lua_pushnil(lua_);
     while (lua_next(lua_, -2) != 0) {
       lua_pop(lua_, 1);
+      ChargeScript(lua_, 2);
       ++shape.pairs;
       const double key = lua_type(lua_, -1) == LUA_TNUMBER ? lua_tonumber(lua_, -1) : 0;
       if (!(key >= 1 && key == std::floor(key))) all_indexes = false;

@@ -12,6 +12,7 @@
 
 #include "data/limits.h"
 #include "data/lua/lua_json.h"
+#include "data/lua/lua_runtime.h"
 
 namespace cairn::data {
 namespace {
@@ -22,6 +23,8 @@ class Encoder {
 
   // The value on top of the stack, which stays.
   void Value(int depth) {
+    // A table that holds itself twice is written twice as often with each level.
+    ChargeScript(lua_, 10);
     switch (lua_type(lua_, -1)) {
       case LUA_TSTRING:
         return String();
@@ -56,6 +59,7 @@ class Encoder {
   void String() {
     size_t size = 0;
     const char* text = lua_tolstring(lua_, -1, &size);
+    ChargeScript(lua_, size);
     out_ += '"';
     for (const char c : std::string_view(text, size)) Character(c);
     out_ += '"';
@@ -123,6 +127,7 @@ class Encoder {
     lua_pushnil(lua_);
     while (lua_next(lua_, -2) != 0) {
       lua_pop(lua_, 1);
+      ChargeScript(lua_, 2);
       const lua_Number key = lua_type(lua_, -1) == LUA_TNUMBER ? lua_tonumber(lua_, -1) : 0;
       if (!(key >= 1 && key <= INT32_MAX && key == std::floor(key))) {
         lua_pop(lua_, 1);

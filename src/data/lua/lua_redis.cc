@@ -138,6 +138,7 @@ int SetResp(lua_State* lua) {
 int Sha1Hex(lua_State* lua) {
   if (lua_gettop(lua) != 1) RaiseErrorTable(lua, "ERR wrong number of arguments");
   const std::string_view text = lua_isstring(lua, 1) != 0 ? StringAt(lua, 1) : "";
+  ChargeScript(lua, text.size());
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr);
@@ -161,6 +162,7 @@ int Log(lua_State* lua) {
     if (i > 2) text += ' ';
     text += StringAt(lua, i);
   }
+  ChargeScript(lua, text.size());
   RuntimeOf(lua).host->Log(static_cast<int>(level), text);
   return 0;
 }

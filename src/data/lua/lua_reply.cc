@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "data/limits.h"
+#include "data/lua/lua_runtime.h"
 
 namespace cairn::data {
 namespace {
@@ -165,6 +166,7 @@ class ReplyWriter {
   // Writes the value on top of the stack and pops it.
   void Write(int depth) {
     luaL_checkstack(lua_, 6, "reached lua stack limit");
+    ChargeScript(lua_, 10);
     // A table that holds itself twice doubles with each level.
     if (reply_.out().size() - start_ > kMaxScriptReplyBytes) luaL_error(lua_, "reply too large");
     switch (lua_type(lua_, -1)) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/limits.h"
 #include "data/lua/lua_state.h"
 
 struct lua_State;
@@ -18,13 +20,17 @@ namespace cairn::data {
 struct LuaState::Runtime {
   lua_State* lua = nullptr;
   size_t used_bytes = 0;
+  size_t watched_bytes = std::numeric_limits<size_t>::max();  // more than this: see OnGrowth
   bool healthy = true;
+  size_t reserved_bytes = 0;  // what the script may use before its host is asked for more
 
   // Of the script that runs.
   ScriptHost* host = nullptr;
   int protocol = 2;      // that redis.call gets its replies in
   bool stopped = false;  // every call fails until all of the script is unwound
   std::string stopped_at;
+  size_t begin_bytes = 0;            // used when it began
+  size_t work = 0;                   // of functions, not yet counted as a step
   const char* stack_base = nullptr;  // of the thread, where the script began
   std::string reply;                 // of redis.call, kept for its memory
 
@@ -45,6 +51,15 @@ LuaState::Runtime& RuntimeOf(lua_State* lua);
 
 // Ends the script: raises what it cannot catch.
 [[noreturn]] void StopScript(lua_State* lua);
+// Counts work that a function does between two instructions, where nothing else looks at it; about
+// as much as an instruction each. Ends the script if that was too much. Every function whose work
+// is not bounded by the memory of the script, or costs much more per byte than copying, counts it.
+void ChargeScript(lua_State* lua, size_t work);
+// What copying or comparing so many bytes counts for.
+inline constexpr size_t kBytesPerWork = 64;
+// Raises an error if the functions that call back into the script have taken much of the thread's
+// stack: there must be room for the refusal.
+void CheckScriptStack(lua_State* lua);
 // Raises the error {err = text}, as redis.call does.
 [[noreturn]] void RaiseErrorTable(lua_State* lua, std::string_view text);
 // Pushes {field = text}.

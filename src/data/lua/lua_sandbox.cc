@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <ctime>
 #include <luajit-2.1/lua.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/limits.h"
+#include "data/lua/lua_patterns.h"
 #include "data/lua/lua_runtime.h"
 #include "data/lua/lua_source.h"
 
@@ -24,6 +28,11 @@ namespace {
 constexpr const char* kReadOnly = "Attempt to modify a readonly table";
 // Where metatables of protected tables keep what they protect, and the registry the globals. The
 // addresses are the keys.
+// Elements of a table that are moved as quickly as an instruction is run.
+constexpr size_t kElementsPerWork = 4;
+// Elements that are sorted outside of the interpreter, whose memory is bounded.
+constexpr int kMaxSortedAtOnce = 1'000'000;
+
 char content_key;
 char globals_key;
 
@@ -56,15 +65,32 @@ int CallReplaced(lua_State* lua) {
   return lua_gettop(lua);
 }
 
-// What would need more than this is refused while there is room for the refusal.
-void CheckThreadStack(lua_State* lua) {
-  const char* here = static_cast<const char*>(__builtin_frame_address(0));
-  if (RuntimeOf(lua).stack_base - here > kMaxScriptStackBytes) luaL_error(lua, "stack overflow");
-}
-
 int ChangeUnlessProtected(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   RefuseIfProtected(lua);
+  return CallReplaced(lua);
+}
+
+// table.insert and table.remove: what is behind the place moves.
+int MoveUnlessProtected(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  RefuseIfProtected(lua);
+  ChargeScript(lua, 1 + lua_objlen(lua, 1) / kElementsPerWork);
+  return CallReplaced(lua);
+}
+
+int Concat(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  ChargeScript(lua, lua_objlen(lua, 1));
+  return CallReplaced(lua);
+}
+
+int Rep(lua_State* lua) {
+  const size_t size = lua_objlen(lua, 1);
+  const lua_Number count = lua_tonumber(lua, 2);
+  if (count > 0 && size > 0 && count * static_cast<lua_Number>(size) < kMaxScriptMemory) {
+    ChargeScript(lua, static_cast<size_t>(count) * size / kBytesPerWork);
+  }
   return CallReplaced(lua);
 }
 
@@ -72,25 +98,105 @@ int ChangeUnlessProtected(lua_State* lua) {
 int CallBackOnTable(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   RefuseIfProtected(lua);
-  CheckThreadStack(lua);
+  CheckScriptStack(lua);
   return CallReplaced(lua);
 }
 
-int Gsub(lua_State* lua) {
-  luaL_checkstring(lua, 1);
-  luaL_checkstring(lua, 2);
-  CheckThreadStack(lua);
+// --- table.sort ---------------------------------------------------------------------------------
+// The interpreter's own looks up only when it calls a comparison of the script, and takes quadratic
+// time for some orders.
+
+// Sorts the table on top of the stack, which holds n values that `take` gives, in C++.
+template <typename Value, typename Take, typename Push>
+void SortValues(lua_State* lua, int n, Take take, Push push) {
+  std::vector<Value> values;
+  values.reserve(static_cast<size_t>(n));
+  for (int i = 1; i <= n; ++i) {
+    lua_rawgeti(lua, 1, i);
+    values.push_back(take());
+    lua_pop(lua, 1);
+  }
+  std::ranges::sort(values);
+  for (int i = 1; i <= n; ++i) {
+    push(values[static_cast<size_t>(i) - 1]);
+    lua_rawseti(lua, 1, i);
+  }
+}
+
+// The type that all elements 1 … n have; none if they differ, or are not a number among numbers.
+int CommonType(lua_State* lua, int n) {
+  int common = LUA_TNONE;
+  for (int i = 1; i <= n; ++i) {
+    lua_rawgeti(lua, 1, i);
+    const int type = lua_type(lua, -1);
+    const bool is_nan = type == LUA_TNUMBER && std::isnan(lua_tonumber(lua, -1));
+    lua_pop(lua, 1);
+    if (is_nan || (common != LUA_TNONE && type != common)) return LUA_TNONE;
+    common = type;
+  }
+  return common;
+}
+
+// Compares by the function that is its upvalue, or as the operator < does.
+int Less(lua_State* lua) {
+  ChargeScript(lua, 10);
+  if (lua_isnil(lua, lua_upvalueindex(1))) {
+    lua_pushboolean(lua, lua_lessthan(lua, 1, 2));
+    return 1;
+  }
+  lua_pushvalue(lua, lua_upvalueindex(1));
+  lua_insert(lua, 1);
+  lua_call(lua, 2, 1);
+  return 1;
+}
+
+int Sort(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  RefuseIfProtected(lua);
+  CheckScriptStack(lua);
+  if (!lua_isnoneornil(lua, 2)) luaL_checktype(lua, 2, LUA_TFUNCTION);
+  lua_settop(lua, 2);
+  const auto n = static_cast<int>(lua_objlen(lua, 1));
+  const int type = lua_isnil(lua, 2) ? CommonType(lua, n) : LUA_TNONE;
+  if (n <= kMaxSortedAtOnce && (type == LUA_TNUMBER || type == LUA_TSTRING)) {
+    ChargeScript(lua, static_cast<size_t>(n) * std::bit_width(static_cast<size_t>(n)));
+    if (type == LUA_TNUMBER) {
+      SortValues<lua_Number>(
+          lua, n, [lua] { return lua_tonumber(lua, -1); },
+          [lua](lua_Number value) { lua_pushnumber(lua, value); });
+    } else {
+      // The strings stay where they are referred to: on the stack there is no room for them.
+      lua_createtable(lua, n, 0);
+      for (int i = 1; i <= n; ++i) {
+        lua_rawgeti(lua, 1, i);
+        lua_rawseti(lua, 3, i);
+      }
+      SortValues<std::string_view>(
+          lua, n,
+          [lua] {
+            size_t size = 0;
+            const char* text = lua_tolstring(lua, -1, &size);
+            return std::string_view(text, size);
+          },
+          [lua](std::string_view value) { lua_pushlstring(lua, value.data(), value.size()); });
+    }
+    return 0;
+  }
+  // A function of the script is interrupted by itself.
+  if (lua_isnil(lua, 2) || lua_iscfunction(lua, 2) != 0) {
+    lua_pushcclosure(lua, Less, 1);
+  }
   return CallReplaced(lua);
 }
 
 // Coroutines inside each other take the thread's stack as well.
 int Resume(lua_State* lua) {
-  CheckThreadStack(lua);
+  CheckScriptStack(lua);
   return CallReplaced(lua);
 }
 
 int WrapperOf(lua_State* lua) {
-  CheckThreadStack(lua);
+  CheckScriptStack(lua);
   return CallReplaced(lua);
 }
 
@@ -142,7 +248,7 @@ void UnwrapError(lua_State* lua) {
 
 // Like lua_pcall, but what stops the script goes on.
 int CallCaught(lua_State* lua, int arguments) {
-  CheckThreadStack(lua);
+  CheckScriptStack(lua);
   const int status = lua_pcall(lua, arguments, LUA_MULTRET, 0);
   if (RuntimeOf(lua).stopped) StopScript(lua);
   return status;
@@ -177,6 +283,7 @@ int Xpcall(lua_State* lua) {
 }
 
 int LoadText(lua_State* lua, std::string_view code, const char* name) {
+  ChargeScript(lua, code.size());
   if (luaL_loadbufferx(lua, code.data(), code.size(), name, "t") == 0) return 1;
   lua_pushnil(lua);
   lua_insert(lua, -2);
@@ -202,7 +309,9 @@ const char* NextPiece(lua_State* lua, void* /*data*/, size_t* size) {
     luaL_error(lua, "reader function must return a string");
   }
   lua_replace(lua, 3);  // where it stays as long as the parser reads it
-  return lua_tolstring(lua, 3, size);
+  const char* piece = lua_tolstring(lua, 3, size);
+  ChargeScript(lua, *size);
+  return piece;
 }
 
 int Load(lua_State* lua) {
@@ -210,7 +319,7 @@ int Load(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TFUNCTION);
   const char* name = luaL_optstring(lua, 2, "=(load)");
   lua_settop(lua, 3);
-  CheckThreadStack(lua);
+  CheckScriptStack(lua);
   if (lua_loadx(lua, NextPiece, nullptr, name, "t") == 0) return 1;
   lua_pushnil(lua);
   lua_insert(lua, -2);
@@ -227,7 +336,10 @@ int CollectGarbage(lua_State* lua) {
     lua_pushnumber(lua, lua_gc(lua, LUA_GCCOUNT, 0) + lua_gc(lua, LUA_GCCOUNTB, 0) / 1024.0);
     return 1;
   }
-  if (option == "collect" || option == "step") lua_gc(lua, LUA_GCCOLLECT, 0);
+  if (option == "collect" || option == "step") {
+    ChargeScript(lua, 1 + RuntimeOf(lua).used_bytes / kBytesPerWork);
+    lua_gc(lua, LUA_GCCOLLECT, 0);
+  }
   lua_pushnumber(lua, 0);
   return 1;
 }
@@ -263,16 +375,18 @@ void Alias(lua_State* lua, const char* name, const char* present) {
 void TrimStringLibrary(lua_State* lua) {
   lua_getglobal(lua, "string");
   Remove(lua, "dump");
-  Alias(lua, "gfind", "gmatch");
-  Replace(lua, "gsub", Gsub);
+  SetPatternFunctions(lua);
+  Replace(lua, "rep", Rep);
   lua_pop(lua, 1);
 }
 
 void TrimTableLibrary(lua_State* lua) {
   lua_getglobal(lua, "table");
   Remove(lua, "move");
-  for (const char* name : {"insert", "remove"}) Replace(lua, name, ChangeUnlessProtected);
-  for (const char* name : {"sort", "foreach", "foreachi"}) Replace(lua, name, CallBackOnTable);
+  Replace(lua, "concat", Concat);
+  Replace(lua, "sort", Sort);
+  for (const char* name : {"insert", "remove"}) Replace(lua, name, MoveUnlessProtected);
+  for (const char* name : {"foreach", "foreachi"}) Replace(lua, name, CallBackOnTable);
   lua_pop(lua, 1);
 }
 

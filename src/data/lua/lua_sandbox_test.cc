@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +23,17 @@ class TestHost final : public ScriptHost {
     net::RespWriter(reply, protocol).Ok();
     return true;
   }
-  bool Step() override { return --steps_left > 0; }
+  bool Step() override {
+    return --steps_left > 0 && (!deadline || std::chrono::steady_clock::now() < *deadline);
+  }
   std::optional<bool> MayCall(std::span<const std::string_view> /*args*/) override { return true; }
   void Log(int /*level*/, std::string_view /*text*/) override {}
 
+  bool Grow(size_t bytes) override { return bytes <= most_bytes; }
+
   int steps_left = 100'000;
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  size_t most_bytes = kMaxScriptMemory;
   bool stop_in_call = false;
 };
 
@@ -182,6 +191,68 @@ TEST_F(LuaSandboxTest, MemoryIsBounded) {
 TEST_F(LuaSandboxTest, SharedTablesCanBeListed) {
   Run("local n = 0 for k in pairs(math) do n = n + 1 end return n > 20 and next(_G) ~= nil");
   EXPECT_EQ(reply_, ":1\r\n");
+}
+
+// Nothing of the interpreter works on unseen: each of these would take minutes to for ever.
+TEST_F(LuaSandboxTest, EveryFunctionCanBeStopped) {
+  const std::string deep =
+      "local t = {} for i = 1, 60 do t = {t, t} end ";  // 2^60 values, written out
+  for (const std::string& script : {
+           std::string("return string.find(string.rep('a', 40), string.rep('a?', 40) .. 'b')"),
+           std::string("return string.rep('a', 60):match('.-.-.-.-.-.-.-.-b')"),
+           std::string("return string.rep('x', 5000):gsub('.-.-.-.-b', '')"),
+           std::string("for w in string.rep('x', 5000):gmatch('.-.-.-.-b') do end"),
+           std::string("pcall(string.find, string.rep('x', 5000), '.-.-.-.-b') return 1"),
+           std::string("return string.find(string.rep('(', 1e6), '%b()')"),
+           deep + "return cjson.encode(t)",
+           deep + "while true do cmsgpack.pack(t, t, t, t) end",
+           std::string("local t = {} for i = 1, 60 do t = {t, t} end return t"),
+           std::string("local t = {} for i = 1, 2e5 do t[i] = i % 7 end "
+                       "while true do pcall(table.sort, t, rawequal) end"),
+           std::string("local t = {} for i = 1, 1e5 do t[i] = {} end "
+                       "local m = {__lt = rawequal} for i = 1, 1e5 do setmetatable(t[i], m) end "
+                       "while true do pcall(table.sort, t) end"),
+           std::string("local s = string.rep('x', 1e7) while true do redis.sha1hex(s) end"),
+           std::string("local s = string.rep('x', 1e7) while true do local t = s .. 'y' end"),
+           std::string("local s, t = string.rep('x', 1e7) .. 'a', string.rep('x', 1e7) .. 'b' "
+                       "while true do local less = s < t end"),
+           std::string("local t = {} for i = 1, 1e6 do t[i] = i end "
+                       "while true do table.insert(t, 1, 0) table.remove(t, 1) end"),
+           std::string("local t = {} for i = 1, 1e6 do t[i] = '' end "
+                       "while true do table.concat(t) end"),
+           std::string("while true do collectgarbage() end"),
+           std::string("while true do string.rep('x', 1e7) end"),
+           std::string("while true do loadstring(string.rep(' ', 1e6)) end"),
+       }) {
+    host_.steps_left = std::numeric_limits<int>::max();
+    host_.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    EXPECT_EQ(Run(script), ScriptEnd::kStopped) << script;
+    if (!state_->healthy()) state_ = std::make_unique<LuaState>();
+  }
+}
+
+TEST_F(LuaSandboxTest, SortsAsBefore) {
+  EXPECT_EQ(Run("local t = {3, 1, 2} table.sort(t) return t"), ScriptEnd::kReplied);
+  EXPECT_EQ(reply_, "*3\r\n:1\r\n:2\r\n:3\r\n");
+  Run("local t = {'b', 'a', 'B', ''} table.sort(t) return t");
+  EXPECT_EQ(reply_, "*4\r\n$0\r\n\r\n$1\r\nB\r\n$1\r\na\r\n$1\r\nb\r\n");
+  Run("local t = {3, 1, 2} table.sort(t, function(a, b) return a > b end) return t");
+  EXPECT_EQ(reply_, "*3\r\n:3\r\n:2\r\n:1\r\n");
+  Run("local m = {__lt = function(a, b) return a[1] < b[1] end} local t = {} "
+      "for i = 1, 3 do t[i] = setmetatable({4 - i}, m) end table.sort(t) return t[1][1]");
+  EXPECT_EQ(reply_, ":1\r\n");
+  EXPECT_EQ(Run("local t = {1, 'a'} table.sort(t)"), ScriptEnd::kFailed);
+  EXPECT_EQ(Run("table.sort({1, 2}, 3)"), ScriptEnd::kFailed);
+}
+
+// What a script has taken is told as it takes it, and may end it.
+TEST_F(LuaSandboxTest, GrowthIsTold) {
+  host_.most_bytes = 1'000'000;
+  EXPECT_EQ(Run("return #string.rep('x', 100)"), ScriptEnd::kReplied);
+  EXPECT_EQ(Run("return #string.rep('x', 5e6)"), ScriptEnd::kStopped);
+  EXPECT_EQ(Run("pcall(function() local t = {} for i = 1, 1e6 do t[i] = i end end) return 1"),
+            ScriptEnd::kStopped);
+  EXPECT_EQ(Run("return 1"), ScriptEnd::kReplied);
 }
 
 }  // namespace

@@ -29,6 +29,14 @@ constexpr std::pair<std::string_view, uint8_t> kFlagNames[] = {
 
 constexpr std::string_view kOutOfMemory = "ERR not enough memory";
 
+void OnGrowth(Runtime& runtime);
+void OnStep(lua_State* lua, lua_Debug* where);
+
+// A script asks its host for memory in steps. A state that a script has left with more than this
+// is not used again.
+constexpr size_t kReserveStep = 1024UL * 1024;
+constexpr size_t kKeptMemory = 16UL * 1024 * 1024;
+
 void* Allocate(void* data, void* block, size_t old_size, size_t new_size) {
   auto& runtime = *static_cast<Runtime*>(data);
   if (block == nullptr) old_size = 0;
@@ -41,9 +49,41 @@ void* Allocate(void* data, void* block, size_t old_size, size_t new_size) {
     runtime.healthy = false;
     return nullptr;
   }
+  if (runtime.host != nullptr &&
+      runtime.used_bytes + new_size > runtime.reserved_bytes + old_size) {
+    const size_t more = std::max(new_size, kReserveStep);
+    if (!runtime.host->Reserve(more)) {
+      runtime.healthy = false;
+      return nullptr;
+    }
+    runtime.reserved_bytes += more;
+  }
   void* moved = std::realloc(block, new_size);
   if (moved != nullptr) runtime.used_bytes += new_size - old_size;
+  if (runtime.used_bytes > runtime.watched_bytes) OnGrowth(runtime);
   return moved;
+}
+
+// One instruction may copy or compare all the memory that the script has.
+int InstructionsPerStep(size_t grown) {
+  const size_t count = kMaxScriptBytesPerStep / std::max<size_t>(grown, 1);
+  return static_cast<int>(std::clamp<size_t>(count, 1, kInstructionsPerStep));
+}
+
+// The interpreter is in the middle of something. What the hook's count is may be changed all the
+// same: it is a number that is looked at before the next instruction.
+void OnGrowth(Runtime& runtime) {
+  const size_t grown = runtime.used_bytes - std::min(runtime.used_bytes, runtime.begin_bytes);
+  runtime.watched_bytes = runtime.used_bytes + kScriptGrowthPerStep;
+  if (runtime.stopped) return;
+  runtime.stopped = !runtime.host->Grow(grown);
+  const int count = runtime.stopped ? 1 : InstructionsPerStep(grown);
+  if (count < kInstructionsPerStep) lua_sethook(runtime.lua, OnStep, LUA_MASKCOUNT, count);
+}
+
+void NoteStop(lua_State* lua, lua_Debug& where) {
+  lua_getinfo(lua, "Sl", &where);
+  RuntimeOf(lua).stopped_at = fmt::format("{}:{}", where.source, where.currentline);
 }
 
 // Once the script has to stop, this is called before every instruction, in every coroutine, until
@@ -52,8 +92,7 @@ void OnStep(lua_State* lua, lua_Debug* where) {
   Runtime& runtime = RuntimeOf(lua);
   if (!runtime.stopped) {
     if (runtime.host->Step()) return;
-    lua_getinfo(lua, "Sl", where);
-    runtime.stopped_at = fmt::format("{}:{}", where->source, where->currentline);
+    NoteStop(lua, *where);
   }
   StopScript(lua);
 }
@@ -155,15 +194,21 @@ class Running {
     runtime_.protocol = 2;
     runtime_.stopped = false;
     runtime_.stopped_at.clear();
+    runtime_.work = 0;
+    runtime_.begin_bytes = runtime_.used_bytes;
+    runtime_.watched_bytes = runtime_.used_bytes + kScriptGrowthPerStep;
+    runtime_.reserved_bytes = runtime_.used_bytes + kReserveStep;
     runtime_.stack_base = static_cast<const char*>(__builtin_frame_address(0));
     ResetJsonOptions(runtime_);
     lua_sethook(runtime_.lua, OnStep, LUA_MASKCOUNT, kInstructionsPerStep);
   }
   ~Running() {
+    runtime_.watched_bytes = std::numeric_limits<size_t>::max();
     lua_sethook(runtime_.lua, nullptr, 0, 0);
     lua_settop(runtime_.lua, 0);
     runtime_.host = nullptr;
     runtime_.stopped = false;
+    if (runtime_.used_bytes > kKeptMemory) runtime_.healthy = false;
   }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -249,6 +294,23 @@ void StopScript(lua_State* lua) {
   lua_pushliteral(lua, "stopped");
   lua_error(lua);
   std::abort();
+}
+
+void ChargeScript(lua_State* lua, size_t work) {
+  Runtime& runtime = RuntimeOf(lua);
+  runtime.work += work;
+  while (runtime.work >= kInstructionsPerStep) {
+    runtime.work -= kInstructionsPerStep;
+    if (!runtime.stopped && runtime.host->Step()) continue;
+    lua_Debug where = {};
+    if (lua_getstack(lua, 1, &where) != 0) NoteStop(lua, where);
+    StopScript(lua);
+  }
+}
+
+void CheckScriptStack(lua_State* lua) {
+  const char* here = static_cast<const char*>(__builtin_frame_address(0));
+  if (RuntimeOf(lua).stack_base - here > kMaxScriptStackBytes) luaL_error(lua, "stack overflow");
 }
 
 void PushFieldTable(lua_State* lua, const char* field, std::string_view text) {

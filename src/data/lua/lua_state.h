@@ -22,8 +22,13 @@ class ScriptHost {
   // redis.call: runs the command and appends its reply to `reply`, as RESP of version `protocol`.
   // False: the script has to stop at once.
   virtual bool Call(std::span<const std::string_view> args, int protocol, std::string& reply) = 0;
-  // Called after every kInstructionsPerStep instructions. False: the script has to stop at once.
+  // Called after every kInstructionsPerStep instructions, or work of functions that takes as long;
+  // more often the more memory the script has taken. False: the script has to stop at once.
   virtual bool Step() = 0;
+  // Called as the script takes memory, with how much it has taken since it began. False: as above.
+  virtual bool Grow(size_t /*bytes*/) { return true; }
+  // The script needs so much memory more. False: there is not so much.
+  virtual bool Reserve(size_t /*bytes*/) { return true; }
   // Whether the user may call the command, for redis.acl_check_cmd; nullopt if there is none.
   virtual std::optional<bool> MayCall(std::span<const std::string_view> args) = 0;
   // redis.log; `level` is 0 (debug) … 3 (warning).
@@ -65,7 +70,9 @@ struct ScriptInput {
 
 // One Lua interpreter in which scripts of clients run: without files, processes, bytecode or debug
 // library, with all shared tables read-only, with bounded memory, and always stoppable: what makes
-// a script stop cannot be caught by it.
+// a script stop cannot be caught by it, and no function of it works on unseen. What a function may
+// do in one go is bounded by the script's memory (steps become shorter as that grows), or counted
+// (ChargeScript).
 //
 // Scripts leave nothing behind for the next one. Used by one thread at a time.
 class LuaState {

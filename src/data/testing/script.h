@@ -12,6 +12,8 @@ namespace cairn::data::testing {
 class DataServer final : public doors::testing::TestServer {
  public:
   explicit DataServer(size_t loops = 1);
+  // With bounds on all buffers, and on one reply.
+  DataServer(size_t buffer_bytes, size_t reply_bytes);
 
   // Runs one command per line and compares its reply:
   //

@@ -50,6 +50,11 @@ void GatedStore::FailCommits(const std::string& message) {
   failure_ = Error{ErrorCode::kUnavailable, "writes are stopped: " + message};
 }
 
+void GatedStore::SetRunsFail(bool fail) {
+  const std::lock_guard lock(mutex_);
+  runs_fail_ = fail;
+}
+
 void GatedStore::Announce(const Result<store::Commit>& news) {
   for (const auto& [id, listener] : listeners_) listener(news);
 }
@@ -58,6 +63,7 @@ Result<store::Commit> GatedStore::Run(const store::Scopes& scopes, store::Body b
   {
     const std::lock_guard lock(mutex_);
     ++runs_;
+    if (runs_fail_) return Error{ErrorCode::kUnavailable, "the test has stopped writes"};
   }
   return inner_->Run(scopes, body);
 }
@@ -91,6 +97,7 @@ bool GatedStore::IsDurable(store::Commit commit) const {
 store::Subscription GatedStore::OnDurable(std::function<void(Result<store::Commit>)> listener) {
   const std::lock_guard lock(mutex_);
   const uint64_t id = next_listener_++;
+  if (failure_) listener(*failure_);
   listeners_.emplace(id, std::move(listener));
   return store::Subscription([this, id] {
     const std::lock_guard cancel_lock(mutex_);

@@ -28,6 +28,8 @@ class GatedStore final : public store::Store {
   void FailSync(const std::string& message);
   // Groups fail to commit from now on.
   void FailCommits(const std::string& message);
+  // Transactions outside groups fail, until they may succeed again.
+  void SetRunsFail(bool fail);
 
   Result<store::Commit> Run(const store::Scopes& scopes, store::Body body) override;
   Result<store::Commit> RunRead(const store::Scopes& scopes, store::Body body) override;
@@ -42,6 +44,9 @@ class GatedStore final : public store::Store {
   store::Subscription OnDurable(std::function<void(Result<store::Commit>)> listener) override;
   store::Subscription OnWake(store::Topic topic, std::function<void()> waiter) override {
     return inner_->OnWake(topic, std::move(waiter));
+  }
+  store::Subscription OnChange(store::Space space, store::ChangeListener listener) override {
+    return inner_->OnChange(space, std::move(listener));
   }
   store::Subscription OnEarlierTimer(std::function<void(Timestamp due)> listener) override {
     return inner_->OnEarlierTimer(std::move(listener));
@@ -64,6 +69,7 @@ class GatedStore final : public store::Store {
   uint64_t durable_ = 0;
   std::optional<Error> failure_;
   bool commits_fail_ = false;
+  bool runs_fail_ = false;
   int runs_ = 0;
   uint64_t next_listener_ = 1;
   std::map<uint64_t, std::function<void(Result<store::Commit>)>> listeners_;

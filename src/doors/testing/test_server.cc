@@ -67,19 +67,25 @@ void TestServer::Start() {
   auto store = cairn::testing::OpenTestStore(store_options, clock_);
   CAIRN_CHECK(store.ok(), "{}", store.error().message);
   store_ = std::make_unique<GatedStore>(*std::move(store));
-  instance_ =
-      std::make_unique<Instance>(InstanceOptions{.password = options_.password, .pool_threads = 2},
-                                 *store_, clock_, random_, Log::Silent());
+  auto buffers = std::make_shared<net::BufferBudget>(options_.buffer_bytes);
+  instance_ = std::make_unique<Instance>(InstanceOptions{.password = options_.password,
+                                                         .pool_threads = 2,
+                                                         .buffers = buffers,
+                                                         .reply_bytes = options_.reply_bytes},
+                                         *store_, clock_, random_, Log::Silent());
   loops_ = std::make_unique<net::LoopGroup>(options_.loops);
   routes_ = std::make_unique<RouteStore>(*store_, *loops_, instance_->pool());
   AddConnectionCommands(*instance_);
   if (options_.add_commands) options_.add_commands(*instance_);
   if (options_.add_coroutine_commands) options_.add_coroutine_commands(*instance_, *routes_);
+  net::RespServerOptions server_options;
+  server_options.budget = std::move(buffers);
+  server_ = std::make_unique<net::RespServer>(server_options, *loops_, instance_->HandlerFactory(),
+                                              clock_, Log::Silent());
+  instance_->Attach(*server_);
+  // Some settings that are stored are the server's.
   const Result<void> loaded = instance_->Load();
   CAIRN_CHECK(loaded.ok(), "{}", loaded.error().message);
-  server_ = std::make_unique<net::RespServer>(net::RespServerOptions(), *loops_,
-                                              instance_->HandlerFactory(), clock_, Log::Silent());
-  instance_->Attach(*server_);
   loops_->Start();
   instance_->PostToAll([this](Dispatcher& dispatcher) { routes_->Join(dispatcher); });
   const Result<uint16_t> port = server_->Listen({"127.0.0.1", 0});

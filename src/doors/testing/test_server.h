@@ -45,6 +45,8 @@ struct TestServerOptions {
   std::function<void(Instance&, RouteStore&)> add_coroutine_commands = {};
   std::string password = {};
   size_t loops = 1;
+  size_t buffer_bytes = net::BufferBudget::kUnlimited;  // of all connections
+  size_t reply_bytes = net::BufferBudget::kUnlimited;   // of one reply
 };
 
 // A whole command door in this process: a store in a directory of its own, the tables, the loops

@@ -11,9 +11,11 @@
 #include "base/log.h"
 #include "jobs/commands.h"
 #include "jobs/due.h"
+#include "jobs/event_trim.h"
 #include "jobs/routes.h"
 #include "jobs/schedule.h"
 #include "jobs/verify.h"
+#include "jobs/webhook_loop.h"
 #include "net/resp/client.h"
 #include "store/timers.h"
 
@@ -44,9 +46,25 @@ net::HttpHandlerFactory RouteServer::Factory() {
                 .waiters = server_.instance().waiters(),
                 .clock = server_.clock(),
                 .random = random_,
-                .version = "1.2.3"},
+                .version = "1.2.3",
+                .webhook_targets = {.loopback = true},
+                .gaps = gaps_},
                table_);
-  return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
+  return [this](net::Loop& loop) {
+    return std::make_unique<WebhookLoopGuard>(std::string(kOrigin), table_.MakeHandler(loop));
+  };
+}
+
+void RouteServer::KeepEvents(uint64_t count) {
+  bool more = true;
+  while (more) {
+    const auto done = server_.store().Run(
+        store::Scopes::Exclusive(), [&](store::Transaction& transaction) -> Result<void> {
+          CAIRN_ASSIGN_OR_RETURN(more, TrimEvents(transaction, {.kept = count}));
+          return {};
+        });
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
 }
 
 net::HttpResponse RouteServer::Ask(std::string_view method, const std::string& target,

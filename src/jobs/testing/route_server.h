@@ -9,6 +9,7 @@
 #include "doors/route_store.h"
 #include "doors/route_table.h"
 #include "doors/testing/test_server.h"
+#include "jobs/event.h"
 #include "net/http/client.h"
 #include "net/http/server.h"
 #include "net/loop.h"
@@ -19,6 +20,9 @@ namespace cairn::jobs::testing {
 // schema of its row. Time stands still unless the test moves it.
 class RouteServer {
  public:
+  // What its webhooks say they are from.
+  static constexpr std::string_view kOrigin = "test-store";
+
   RouteServer();
   ~RouteServer();
   RouteServer(const RouteServer&) = delete;
@@ -53,6 +57,9 @@ class RouteServer {
   void FireTimers();
   // Fails the test if the queue's invariants do not hold.
   void ExpectSound();
+  // The event log keeps its newest events alone, so many.
+  void KeepEvents(uint64_t count);
+  EventGaps& gaps() { return *gaps_; }
 
   doors::testing::TestServer& server() { return server_; }
   doors::RouteTable& table() { return table_; }
@@ -64,6 +71,7 @@ class RouteServer {
 
   doors::testing::TestServer server_;
   SeededRandom random_{7};
+  std::shared_ptr<EventGaps> gaps_ = std::make_shared<EventGaps>();
   net::LoopGroup loops_{1};
   doors::RouteTable table_;
   doors::RouteStore store_;

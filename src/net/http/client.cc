@@ -70,7 +70,7 @@ class HttpClient::Impl {
     request.version(11);
     request.method_string({method.data(), method.size()});
     request.target({target.data(), target.size()});
-    request.set(http::field::host, ToString(server_));
+    if (!headers.Has("Host")) request.set(http::field::host, ToString(server_));
     for (const auto& [name, value] : headers.fields()) request.insert(name, value);
     request.body() = std::move(body);
     request.prepare_payload();

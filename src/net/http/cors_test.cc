@@ -80,8 +80,8 @@ TEST(CorsPolicyTest, AListAllowsWhatItNames) {
 }
 
 TEST(CorsPolicyTest, AnyAllowsAlsoPagesWithoutAnOrigin) {
-  EXPECT_TRUE(Allows({.any = true}, "null"));
-  EXPECT_FALSE(Allows({}, "null"));
+  EXPECT_TRUE(Allows(CorsPolicy{.any = true}, "null"));
+  EXPECT_FALSE(Allows(CorsPolicy{}, "null"));
 }
 
 TEST(ForeignOriginTest, IsThatOfAnotherHostOrPort) {

@@ -250,6 +250,7 @@ std::string_view HttpReason(int status) {
       {415, "Unsupported Media Type"},
       {416, "Range Not Satisfiable"},
       {417, "Expectation Failed"},
+      {421, "Misdirected Request"},
       {422, "Unprocessable Content"},
       {426, "Upgrade Required"},
       {429, "Too Many Requests"},

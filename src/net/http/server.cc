@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "net/buffer_budget.h"
 #include "net/http/head.h"
 #include "net/http/shard.h"
 #include "net/listener.h"
@@ -26,6 +27,11 @@ std::chrono::milliseconds TickFor(const HttpServerOptions& options) {
   const auto shortest = std::min(
       {options.header_timeout, options.body_timeout, options.idle_timeout, options.write_timeout});
   return std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(500));
+}
+
+HttpServerOptions WithBudget(HttpServerOptions options) {
+  if (options.budget == nullptr) options.budget = std::make_shared<BufferBudget>();
+  return options;
 }
 
 }  // namespace
@@ -86,7 +92,33 @@ void HttpShard::Adopt(FileDescriptor fd, const std::shared_ptr<TlsContext>& tls)
   StartHttpSession(shared_from_this(), std::move(fd), tls);
 }
 
-void HttpShard::Enter(HttpSession& session) { sessions_.insert(&session); }
+void HttpShard::Enter(HttpSession& session) {
+  session.id = shared_->next_id++;
+  sessions_.insert(&session);
+}
+
+bool HttpShard::EndIdlest() {
+  const auto idlest = std::ranges::min_element(
+      sessions_, {}, [](const HttpSession* session) { return session->idle_since; });
+  if (idlest == sessions_.end()) return false;
+  if ((*idlest)->idle_since == std::chrono::steady_clock::time_point::max()) return false;
+  (*idlest)->idle_since = std::chrono::steady_clock::time_point::max();
+  (*idlest)->Abort();
+  return true;
+}
+
+void HttpShard::Disconnect(uint64_t session_id, size_t bytes) {
+  loop_.Post([weak = weak_from_this(), session_id, bytes] {
+    const std::shared_ptr<HttpShard> shard = weak.lock();
+    if (shard == nullptr) return;
+    const auto found = std::ranges::find(shard->sessions_, session_id, &HttpSession::id);
+    if (found == shard->sessions_.end()) return;
+    shard->shared_->log.Warn(
+        "closing the HTTP client with the largest buffers: limits.buffers is used up",
+        {{"bytes", bytes}});
+    (*found)->Abort();
+  });
+}
 
 void HttpShard::Leave(HttpSession& session) {
   sessions_.erase(&session);
@@ -136,7 +168,7 @@ class HttpServer::Impl {
   Impl(const HttpServerOptions& options, LoopGroup& loops, const HttpHandlerFactory& make_handler,
        const Clock& clock, Random& random, Log log)
       : loops_(loops),
-        shared_(new HttpShared{options, clock, random, std::move(log)}),
+        shared_(new HttpShared{WithBudget(options), clock, random, std::move(log)}),
         shards_(loops.size()) {
     loops_.RunOnEach([&](Loop& loop) {
       auto& shard = shards_[IndexOf(loop)];
@@ -198,7 +230,7 @@ class HttpServer::Impl {
   // On the first loop, which all listeners share.
   void Accept(FileDescriptor fd, const std::shared_ptr<TlsContext>& tls) {
     ++shared_->received;
-    if (shared_->open >= shared_->options.max_connections) {
+    if (shared_->open >= shared_->options.max_connections && !MakeRoom()) {
       Reject(fd, tls != nullptr);
       return;
     }
@@ -211,6 +243,15 @@ class HttpServer::Impl {
     auto carried = std::make_shared<FileDescriptor>(std::move(fd));
     loops_.at(index).Post(
         [shard = shards_[index], carried, tls] { shard->Adopt(std::move(*carried), tls); });
+  }
+
+  // A connection between requests may be closed at any time, as HTTP has it: better than to turn
+  // away who has something to ask. On other loops that happens for the next one.
+  bool MakeRoom() {
+    for (size_t i = 1; i < shards_.size(); ++i) {
+      loops_.at(i).Post([shard = shards_[i]] { shard->EndIdlest(); });
+    }
+    return shards_[0]->EndIdlest();
   }
 
   void Reject(const FileDescriptor& fd, bool speaks_tls) {

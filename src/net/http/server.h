@@ -17,10 +17,12 @@
 #include "base/result.h"
 #include "net/address.h"
 #include "net/http/cors.h"
+#include "net/http/host.h"
 #include "net/http/message.h"
 
 namespace cairn::net {
 
+class BufferBudget;
 class Loop;
 class LoopGroup;
 class TlsContext;
@@ -151,10 +153,16 @@ struct HttpServerOptions {
   std::chrono::milliseconds body_timeout = std::chrono::seconds(60);   // the whole body; 408
   std::chrono::milliseconds idle_timeout = std::chrono::seconds(75);   // between requests; closes
   std::chrono::milliseconds write_timeout = std::chrono::seconds(60);  // without progress; closes
+  // Instead of idle_timeout until a request has succeeded: who has no key holds nothing for long.
+  std::chrono::milliseconds stranger_timeout = std::chrono::seconds(75);
   // Which web pages may use the server; the others get 403, and their requests reach no handler.
   // Asked for each request, on the loop's thread; the reference holds while the server exists.
   // Empty: pages of the server's own origin only.
   std::function<const CorsPolicy&()> cors;
+  // Under which names the server may be asked; others get 421, likewise. Null, or empty: any.
+  std::function<const AllowedHosts*()> hosts;
+  // What bodies of requests and responses may take together, with other servers; null: no bound.
+  std::shared_ptr<BufferBudget> budget;
 };
 
 // The default of HttpHandler::BodyLimit.

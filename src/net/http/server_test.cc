@@ -2,11 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "net/buffer_budget.h"
 #include "net/testing/http_fixture.h"
 
 namespace cairn::net::testing {
@@ -392,15 +395,63 @@ TEST_F(HttpAbuseTest, WhoDoesNotReadIsClosed) {
   WaitUntil([&] { return log_.handled == 1 && server_->stats().connections_open == 0; });
 }
 
+TEST_F(HttpAbuseTest, AConnectionBetweenRequestsMakesRoomForANewOne) {
+  HttpServerOptions options;
+  options.max_connections = 3;
+  Start(options);
+  std::vector<RespClient> idle;
+  for (int i = 0; i < 20; ++i) {
+    idle.push_back(Raw());
+    HttpClient client = Client();
+    const auto answer = client.Get("/status/200");
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(answer->status, 200);
+  }
+  EXPECT_EQ(server_->stats().connections_rejected, 0U);
+  EXPECT_EQ(idle.front().ReceiveUntilClosed().value(), "");
+}
+
+TEST_F(HttpAbuseTest, WhoNeverAsksAnythingIsClosedSoon) {
+  HttpServerOptions options;
+  options.stranger_timeout = milliseconds(50);
+  Start(options);
+  HttpClient known = Client();
+  ASSERT_TRUE(known.Get("/status/200").ok());
+  RespClient stranger = Raw();
+  EXPECT_EQ(stranger.ReceiveUntilClosed().value(), "");
+  WaitUntil([&] { return server_->stats().connections_open == 1; });
+  EXPECT_TRUE(known.Get("/status/200").ok()) << "who was answered may stay longer";
+}
+
+TEST_F(HttpAbuseTest, TheLargestIsClosedWhenMemoryIsUsedUp) {
+  HttpServerOptions options;
+  options.budget = std::make_shared<BufferBudget>(50'000'000);
+  Start(options);
+  std::vector<RespClient> unread;
+  for (int i = 0; i < 3; ++i) {
+    unread.push_back(Raw());
+    ASSERT_TRUE(unread.back().SendRaw("GET /big/30000000 HTTP/1.1\r\nHost: x\r\n\r\n").ok());
+  }
+  WaitUntil([&] { return options.budget->disconnected() == 2; });
+  WaitUntil([&] { return server_->stats().connections_open == 1; });
+}
+
 TEST_F(HttpAbuseTest, TooManyConnectionsGet503) {
   HttpServerOptions options;
   options.max_connections = 2;
   Start(options);
   {
-    HttpClient first = Client();
-    HttpClient second = Client();
-    ASSERT_TRUE(first.Get("/status/200").ok());
-    ASSERT_TRUE(second.Get("/status/200").ok());
+    // Both are in the middle of a request, as the server's word shows.
+    std::vector<RespClient> busy;
+    for (int i = 0; i < 2; ++i) {
+      busy.push_back(Raw());
+      ASSERT_TRUE(busy.back()
+                      .SendRaw("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+                               "Expect: 100-continue\r\n\r\n")
+                      .ok());
+      char first = 0;
+      WaitUntil([&] { return recv(busy.back().fd(), &first, 1, MSG_DONTWAIT) == 1; });
+    }
     EXPECT_THAT(Exchange(""), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
     EXPECT_EQ(server_->stats().connections_rejected, 1U);
   }

@@ -29,6 +29,7 @@
 #include "net/http/cors.h"
 #include "net/http/event_stream.h"
 #include "net/http/head.h"
+#include "net/http/host.h"
 #include "net/http/shard.h"
 #include "net/http/web_socket.h"
 #include "net/loop.h"
@@ -56,6 +57,9 @@ constexpr size_t kOnePieceBytes = 32 * 1024;
 constexpr std::chrono::seconds kLingerTime{1};
 constexpr size_t kLingerBytes = 16 * 1024 * 1024;
 
+// Of the name that a refusal repeats.
+constexpr size_t kMaxShownHost = 128;
+
 // The client is gone, or the connection is at its end: nobody to answer to.
 struct Gone {};
 using ReadResult = std::variant<Gone, HttpRefusal, HttpRequest>;
@@ -72,6 +76,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
         buffer_(shard_->options().header_limit + kBufferSlack),
         stop_(shard_->loop().io(), kNever) {
     shard_->Enter(*this);
+    share_.emplace(shard_->budget(), *shard_, id);
   }
   ~Session() override { shard_->Leave(*this); }
 
@@ -185,6 +190,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
                            ? std::get<HttpResponse>(reply).status
                            : (websocket ? 101 : 200);
     LogRequest(what, status);
+    known_ = known_ || status < 400;
     if (auto* events = std::get_if<HttpEventStream>(&reply)) {
       co_await SendEvents(*events);
       co_return false;
@@ -220,11 +226,14 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
 
     if (buffer_.size() == 0) {
       if (shard_->draining()) co_return Gone{};
-      SetDeadline(options.idle_timeout);
+      SetDeadline(known_ ? options.idle_timeout
+                         : std::min(options.idle_timeout, options.stranger_timeout));
       idle_ = true;
+      idle_since = std::chrono::steady_clock::now();
       const auto [failure, size] =
           co_await stream_.async_read_some(buffer_.prepare(kReadBytes), kTuple);
       idle_ = false;
+      idle_since = kNever;
       if (failure) co_return Gone{};
       buffer_.commit(size);
     }
@@ -241,12 +250,15 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
     path_ = request.path;
     request.peer = peer_;
     request.tls = kTls;
+    if (auto refusal = CheckHost(request)) co_return *std::move(refusal);
     if (auto refusal = CheckOrigin(request)) co_return *std::move(refusal);
 
     const size_t body_limit = shard_->handler().BodyLimit(request);
     const auto announced = parser_->content_length();
     if (announced && *announced > body_limit) co_return TooLarge();
     parser_->body_limit(body_limit);
+    // Room for what is announced is there from now on, and filled as it arrives.
+    if (!parser_->is_done()) share_->Set(announced.value_or(body_limit));
     if (!parser_->is_done()) {
       if (request.headers.Has("Expect")) {
         const bool sent = co_await Write("HTTP/1.1 100 Continue\r\n\r\n", {});
@@ -259,6 +271,18 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
     }
     request.body = std::move(parser_->get().body());
     co_return request;
+  }
+
+  // A client of HTTP/1.0 need not say whom it asks; browsers always do.
+  std::optional<HttpRefusal> CheckHost(const HttpRequest& request) const {
+    const AllowedHosts* const hosts = shard_->hosts();
+    const auto host = request.headers.Get("Host");
+    if (hosts == nullptr || !host || AllowsHost(*hosts, *host)) return std::nullopt;
+    return HttpRefusal{
+        421, fmt::format("this server asks nobody for a password or a key, so it answers only as "
+                         "localhost, not as {}: set a password, make a key, or name the host in "
+                         "allowed_hosts",
+                         host->substr(0, kMaxShownHost))};
   }
 
   // Refuses a page that may not use the server, and takes its cookies from one that may.
@@ -383,6 +407,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
   }
 
   awaitable<bool> Respond(const HttpResponse& response) {
+    share_->Set(response.body.size());
     HttpHeaders headers = CommonHeaders(response.headers);
     const bool bodiless = response.status == 204 || response.status == 304;
     if (!bodiless) headers.Set("Content-Length", std::to_string(response.body.size()));
@@ -399,6 +424,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
       body = {};
     }
     const bool sent = co_await Write(head, body);
+    share_->Set(0);
     co_return sent;
   }
 
@@ -493,6 +519,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
   const std::string peer_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<BufferBudget::Share> share_;
   asio::steady_timer stop_;
   std::function<void()> on_abort_;  // closes the socket once a WebSocket has it
   SteadyTime deadline_ = kNever;
@@ -502,6 +529,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
   uint64_t started_ns_ = 0;     // when the request had arrived
   bool expired_ = false;        // the deadline ended the last wait
   bool idle_ = false;           // between requests
+  bool known_ = false;          // a request of it has succeeded
   bool keep_alive_ = false;
   bool head_only_ = false;
   bool lingers_ = false;

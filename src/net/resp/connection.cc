@@ -1,8 +1,10 @@
 #include "net/resp/connection.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
@@ -14,16 +16,21 @@ namespace {
 
 using IoStatus = IoResult::Status;
 
-// After so many requests of one connection the others get their turn.
+// After so many requests of one connection, or so many bytes of replies, the others get their turn.
 constexpr size_t kRequestsPerVisit = 1024;
+constexpr size_t kOutputPerVisit = 1024 * 1024;
+// Output that is worth counting before its turn is over.
+constexpr size_t kMuchOutput = 256 * 1024;
 // How many requests the handler sees before it executes the first of them.
 constexpr size_t kRequestsAhead = 16;
 // How much input a connection may keep that cannot execute it yet.
 constexpr size_t kPausedInputBytes = 64 * 1024;
 // A request with more arguments than this makes its parser give its memory back.
 constexpr size_t kManyArguments = 1024;
-// The least room a connection's own input buffer has when it is read into.
+// The least room a connection's own input buffer has when it is read into. One that has grown to
+// more than twice as much shrinks again when it was not needed for a while.
 constexpr size_t kLeastRoom = 16 * 1024;
+constexpr size_t kMostKeptRoom = 1024 * 1024;  // more is given back at once
 constexpr uint64_t kHandshakeTimeoutNs = 10'000'000'000;
 constexpr uint64_t kTrimAfterNs = 1'000'000'000;
 
@@ -44,7 +51,7 @@ SocketConnection::SocketConnection(uint64_t id, RespShard& shard,
       replies_(out_),
       opened_ns_(now_ns),
       active_ns_(now_ns),
-      output_limit_(shard.options().output_hard_limit) {
+      share_(*shard.shared().budget, shard, id) {
   parser_.set_authenticated(false);
   peer_ = PeerOf(fd()).ToString();
   local_ = LocalOf(fd()).ToString();
@@ -70,6 +77,14 @@ const ReleaseState& SocketConnection::ReleaseStateOfShard() const { return shard
 void SocketConnection::Seal(uint64_t ticket, uint32_t replies) {
   if (closed_) return;
   replies_.Seal(ticket, replies, ReleaseStateOfShard());
+  if (replies_.unsent() > kMuchOutput) Account();
+  if (replies_.waiting()) shard_.MarkWaiting(*this);
+  shard_.MarkDirty(*this);
+}
+
+void SocketConnection::Refuse(uint32_t replies, std::string_view error_line) {
+  if (closed_) return;
+  replies_.Refuse(replies, error_line, ReleaseStateOfShard());
   if (replies_.waiting()) shard_.MarkWaiting(*this);
   shard_.MarkDirty(*this);
 }
@@ -103,16 +118,51 @@ void SocketConnection::CloseNow() {
   shard_.MarkClosed(*this);
 }
 
+RespConnection::Stats SocketConnection::Sizes() const {
+  Stats sizes;
+  sizes.input_bytes = std::max(input_.unread().size(), executing_bytes_);
+  sizes.input_capacity = std::max(input_.capacity(), sizes.input_bytes);
+  sizes.output_bytes = replies_.unsent();
+  sizes.output_blocks = replies_.blocks();
+  sizes.output_capacity = replies_.memory();
+  sizes.held_bytes = held_bytes_;
+  return sizes;
+}
+
 RespConnection::Stats SocketConnection::stats() const {
-  Stats stats;
+  if (!loop_.InLoop()) return published_.Read();
+  Stats stats = Sizes();
   stats.opened = WallTime(shard_.clock(), opened_ns_);
   stats.last_active = WallTime(shard_.clock(), active_ns_);
-  stats.input_bytes = input_.unread().size();
-  stats.input_capacity = input_.capacity();
-  stats.output_bytes = replies_.unsent();
-  stats.output_capacity = out_.capacity();
   stats.requests = requests_;
   return stats;
+}
+
+void SocketConnection::Published::Write(const Stats& stats) {
+  input_bytes.store(stats.input_bytes, std::memory_order_relaxed);
+  input_capacity.store(stats.input_capacity, std::memory_order_relaxed);
+  output_bytes.store(stats.output_bytes, std::memory_order_relaxed);
+  output_blocks.store(stats.output_blocks, std::memory_order_relaxed);
+  output_capacity.store(stats.output_capacity, std::memory_order_relaxed);
+  held_bytes.store(stats.held_bytes, std::memory_order_relaxed);
+}
+
+RespConnection::Stats SocketConnection::Published::Read() const {
+  Stats stats;
+  stats.input_bytes = input_bytes.load(std::memory_order_relaxed);
+  stats.input_capacity = input_capacity.load(std::memory_order_relaxed);
+  stats.output_bytes = output_bytes.load(std::memory_order_relaxed);
+  stats.output_blocks = output_blocks.load(std::memory_order_relaxed);
+  stats.output_capacity = output_capacity.load(std::memory_order_relaxed);
+  stats.held_bytes = held_bytes.load(std::memory_order_relaxed);
+  return stats;
+}
+
+// What counts of it: memory that has been written to, or may have been. (Room for the rest of a
+// large request is no more than addresses.)
+size_t SocketConnection::Memory() const {
+  const size_t kept = std::min(input_.capacity(), kMostKeptRoom);
+  return std::max(input_.unread().size(), kept) + replies_.memory() + held_bytes_;
 }
 
 // --- Reading and executing ----------------------------------------------------------------------
@@ -134,8 +184,7 @@ void SocketConnection::OnReady(uint32_t events) {
 }
 
 bool SocketConnection::CanExecute() const {
-  return !paused_ && !closing_ && !closed_ &&
-         replies_.unsent() <= shard_.options().output_soft_limit;
+  return !paused_ && !closing_ && !closed_ && !share_.doomed() && !PastHardLimit();
 }
 
 bool SocketConnection::CanRead() const {
@@ -146,7 +195,8 @@ bool SocketConnection::CanRead() const {
 
 void SocketConnection::ReadAndExecute() {
   const bool direct = input_.empty();
-  if (!direct && !ReserveForRequest()) return CloseNow();
+  if (!ReserveForRequest()) return CloseNow();
+  parser_.set_bulk_limit(shard_.shared().bulk_bytes.load(std::memory_order_relaxed));
   const std::span<char> scratch = shard_.scratch();
   char* const to = direct ? scratch.data() : input_.tail();
   const size_t room = direct ? scratch.size() : std::max(input_.room(), size_t{1});
@@ -160,6 +210,7 @@ void SocketConnection::ReadAndExecute() {
         KeepInput(ExecuteAll({to, read.bytes}));
       } else {
         input_.Commit(read.bytes);
+        input_peak_ = std::max(input_peak_, input_.unread().size());
         Continue();
       }
       return;
@@ -193,13 +244,14 @@ void SocketConnection::Continue() {
   const std::string_view before = input_.unread();
   const std::string_view rest = ExecuteAll(before);
   input_.Consume(before.size() - rest.size());
-  if (input_.empty()) input_.Release();
+  if (input_.empty() && input_.capacity() > kMostKeptRoom) input_.Release();
 }
 
 // Takes over what ExecuteAll left of the shared buffer.
 void SocketConnection::KeepInput(std::string_view rest) {
   if (rest.empty() || closed_) return;
   if (!input_.MakeRoom(std::max(parser_.needed(), rest.size())) || !input_.Append(rest)) CloseNow();
+  input_peak_ = std::max(input_peak_, rest.size());
 }
 
 // Executes requests from the front of `input` as long as that is possible, and returns the rest.
@@ -207,6 +259,8 @@ std::string_view SocketConnection::ExecuteAll(std::string_view input) {
   shard_.MarkDirty(*this);
   backlog_ = false;
   RequestBatch& batch = shard_.batch();
+  const size_t output_before = replies_.unsent();
+  const auto wrote_enough = [&] { return replies_.unsent() > output_before + kOutputPerVisit; };
   for (size_t executed = 0; executed < kRequestsPerVisit; executed += batch.size()) {
     if (!CanExecute()) {
       backlog_ = true;
@@ -216,12 +270,15 @@ std::string_view SocketConnection::ExecuteAll(std::string_view input) {
     const std::span<const RespHandler::Request> requests = batch.requests();
     if (requests.size() > 1) shard_.handler().Expect(*this, requests);
     for (size_t i = 0; i < requests.size(); ++i) {
-      if (i > 0 && !CanExecute()) {
+      if (i > 0 && (!CanExecute() || wrote_enough())) {
         parser_.Restart();  // it is past what is left
-        backlog_ = true;
+        backlog_ = !CanExecute();
+        if (!backlog_) shard_.MarkRunnable(*this);
         return input;
       }
+      executing_bytes_ = input.size();
       ExecuteOne(requests[i]);
+      executing_bytes_ = 0;
       input.remove_prefix(batch.bytes(i));
     }
     if (status == RespParser::Status::kNeedMore) {
@@ -234,6 +291,7 @@ std::string_view SocketConnection::ExecuteAll(std::string_view input) {
       CloseAfterReplies();
       return {};
     }
+    if (wrote_enough()) break;
   }
   shard_.MarkRunnable(*this);
   return input;
@@ -264,13 +322,20 @@ void SocketConnection::ExecuteOne(RespHandler::Request args) {
   shard_.MarkServed(*this);
   shard_.handler().Execute(*this, args);
   if (args.size() > kManyArguments) parser_.ReleaseMemory();
+  if (replies_.unsent() > kMuchOutput) Account();
 }
 
 // What is left is no whole request.
 void SocketConnection::EndOfInput() {
-  if (parser_.needed() > shard_.options().limits.query_buffer_bytes) {
-    shard_.log().Warn("closing a client past the query buffer limit", {{"client", peer_}});
-    CloseNow();
+  const size_t limit = shard_.shared().query_buffer_bytes.load(std::memory_order_relaxed);
+  if (parser_.needed() > limit) {
+    shard_.log().Warn("closing a client past the query buffer limit",
+                      {{"client", peer_}, {"needed", parser_.needed()}, {"limit", limit}});
+    shard_.counters().protocol_errors.Add(1);
+    protocol_error_ = fmt::format(
+        "Protocol error: the request needs more than the {} bytes of client-query-buffer-limit",
+        limit);
+    CloseAfterReplies();
   } else if (input_ended_) {
     CloseAfterReplies();
   }
@@ -285,13 +350,12 @@ void SocketConnection::Flush() {
   if (!protocol_error_.empty() && !working) FailProtocol();
   if (paused_ && pause_reason_ == PauseReason::kBlocked && input_ended_) return CloseNow();
 
+  if (PastHardLimit()) return CloseUnread("hard");
   Write();
   if (closed_) return;
-  if (replies_.unsent() > output_limit_) {
-    shard_.log().Warn("closing a client that does not read its replies",
-                      {{"client", peer_}, {"unsent_bytes", replies_.unsent()}});
-    return CloseNow();
-  }
+  if (PastSoftLimit(shard_.now_ns())) return CloseUnread("soft");
+  Account();
+  published_.Write(Sizes());
   if (closing_ && !working && replies_.sealed_all_sent()) {
     transport_->FinishSending();
     lingers_ = !input_ended_ && !shard_.draining();
@@ -357,16 +421,74 @@ void SocketConnection::Drain() {
   }
 }
 
+// --- Unsent output ------------------------------------------------------------------------------
+
+const SharedOutputLimits& SocketConnection::output_limits() const {
+  return shard_.shared().output_limits[static_cast<size_t>(output_class_)];
+}
+
+bool SocketConnection::PastHardLimit() const { return output_limits().PastHard(replies_.unsent()); }
+
+bool SocketConnection::PastSoftLimit(uint64_t now_ns) {
+  const OutputLimits limits = output_limits().Get();
+  if (limits.soft_bytes == 0 || replies_.unsent() <= limits.soft_bytes) {
+    unread_since_ns_ = 0;
+    return false;
+  }
+  if (unread_since_ns_ == 0) unread_since_ns_ = now_ns;
+  const auto soft_ns = static_cast<uint64_t>(std::chrono::nanoseconds(limits.soft_for).count());
+  return now_ns >= unread_since_ns_ + soft_ns;
+}
+
+void SocketConnection::CloseUnread(std::string_view limit) {
+  shard_.log().Warn("closing a client that does not read its replies: client-output-buffer-limit",
+                    {{"client", peer_}, {"limit", limit}, {"unsent_bytes", replies_.unsent()}});
+  shard_.counters().output_disconnects.Add(1);
+  CloseNow();
+}
+
+// --- From time to time --------------------------------------------------------------------------
+
+void SocketConnection::LookAfter(uint64_t now_ns, uint64_t idle_timeout_ns) {
+  if (Overdue(now_ns, idle_timeout_ns)) return CloseNow();
+  if (AuthOverdue(now_ns)) return RefuseUnauthenticated();
+  if (PastSoftLimit(now_ns)) return CloseUnread("soft");
+  Trim(now_ns);
+}
+
 bool SocketConnection::Overdue(uint64_t now_ns, uint64_t idle_timeout_ns) const {
   if (!transport_->established()) return now_ns > opened_ns_ + kHandshakeTimeoutNs;
   if (paused_ || idle_timeout_ns == 0) return false;
   return now_ns > active_ns_ + idle_timeout_ns;
 }
 
-void SocketConnection::TrimIfIdle(uint64_t now_ns) {
-  if (now_ns < active_ns_ + kTrimAfterNs || !out_.empty() || !input_.empty()) return;
-  out_.shrink_to_fit();
-  parser_.ReleaseMemory();
+bool SocketConnection::AuthOverdue(uint64_t now_ns) const {
+  const auto timeout = std::chrono::nanoseconds(shard_.options().auth_timeout);
+  if (parser_.authenticated() || closing_ || timeout.count() == 0) return false;
+  return now_ns > opened_ns_ + static_cast<uint64_t>(timeout.count());
+}
+
+void SocketConnection::RefuseUnauthenticated() {
+  shard_.counters().auth_timeouts.Add(1);
+  protocol_error_ = "the connection did not authenticate in time: see auth_timeout";
+  CloseAfterReplies();
+}
+
+void SocketConnection::Trim(uint64_t now_ns) {
+  const size_t peak = std::exchange(input_peak_, 0);
+  if (!input_.empty()) return;
+  if (now_ns >= active_ns_ + kTrimAfterNs && out_.empty()) {
+    input_.Release();
+    out_.shrink_to_fit();
+    parser_.ReleaseMemory();
+  } else if (input_.capacity() > 2 * kLeastRoom && peak < input_.capacity() / 2) {
+    input_.Release();
+    // If there is no memory for it, the next read tries again.
+    (void)input_.MakeRoom(kLeastRoom);
+  } else {
+    return;
+  }
+  published_.Write(Sizes());
 }
 
 FileDescriptor SocketConnection::TakeLingering() {

@@ -9,8 +9,8 @@
 
 namespace cairn::net {
 
-// The bytes of a connection that have arrived and are not consumed, in one piece. Holds no memory
-// while it is empty. Used by one thread at a time.
+// The bytes of a connection that have arrived and are not consumed, in one piece. Keeps its memory
+// when it becomes empty, until it is released. Used by one thread at a time.
 class InputBuffer {
  public:
   std::string_view unread() const { return {data_.get() + begin_, end_ - begin_}; }

@@ -60,6 +60,8 @@ class RespParser {
   // Counts from the next length line on.
   void set_authenticated(bool authenticated) { authenticated_ = authenticated; }
   bool authenticated() const { return authenticated_; }
+  // RespLimits::bulk_bytes from the next length line on.
+  void set_bulk_limit(int64_t bytes) { limits_.bulk_bytes = bytes; }
 
  private:
   struct Slice {

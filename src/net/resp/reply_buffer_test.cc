@@ -99,6 +99,31 @@ TEST_F(ReplyBufferTest, FailureReplacesEachUnreleasedReply) {
   EXPECT_EQ(Take(), "fineold");
 }
 
+TEST_F(ReplyBufferTest, RefusedRepliesKeepTheirPlaceAndOthersWaitOn) {
+  Reply("one;", 1);
+  bytes_ += "untrue;untrue;";
+  buffer_.Refuse(2, "-ERR full", state_);
+  Reply("two;", 2);
+  EXPECT_EQ(Take(), "");
+  Release(1);
+  EXPECT_EQ(Take(), "one;-ERR full\r\n-ERR full\r\n");
+  Release(2);
+  EXPECT_EQ(Take(), "two;") << "it was not for good";
+  bytes_ += "untrue;";
+  buffer_.Refuse(1, "-ERR full", state_);
+  EXPECT_EQ(Take(), "-ERR full\r\n") << "also when what came before has left";
+}
+
+TEST_F(ReplyBufferTest, RepliesAreRefusedBehindMuchThatHasLeft) {
+  Reply(std::string(200'000, 'x'), 0);
+  EXPECT_EQ(Take().size(), 200'000U);
+  Reply("fine;", 0);
+  EXPECT_EQ(Take(), "fine;");
+  bytes_ += "untrue;";
+  buffer_.Refuse(1, "-ERR full", state_);
+  EXPECT_EQ(Take(), "-ERR full\r\n");
+}
+
 TEST_F(ReplyBufferTest, FailureLeavesAloneWhatIsOnItsWay) {
   Reply("half sent", 1);
   Release(1);
@@ -115,6 +140,35 @@ TEST_F(ReplyBufferTest, ALargeReplyDoesNotKeepItsMemory) {
   EXPECT_LT(bytes_.capacity(), 1'000'000U);
 }
 
+TEST_F(ReplyBufferTest, WhatIsNotReadCostsItsOwnSize) {
+  // One after the other, as a pipeline of large replies has it.
+  constexpr size_t kReply = 100'000;
+  for (int i = 0; i < 100; ++i) Reply(std::string(kReply, static_cast<char>('a' + i % 26)), 0);
+  EXPECT_EQ(buffer_.unsent(), 100 * kReply);
+  EXPECT_LT(buffer_.memory(), 101 * kReply) << "no room for as much again is kept";
+  std::string all;
+  while (buffer_.sendable_bytes() > 0) all += Take(70'000);
+  EXPECT_EQ(all.size(), 100 * kReply);
+  EXPECT_EQ(all[99 * kReply], static_cast<char>('a' + 99 % 26));
+  EXPECT_EQ(buffer_.blocks(), 0U);
+  EXPECT_LT(buffer_.memory(), 100'000U);
+}
+
+TEST_F(ReplyBufferTest, FailureReachesWhatWasSetAside) {
+  const std::string large(200'000, 'x');
+  Reply(large, 1);
+  Release(1);
+  Reply(large, 2);
+  Reply("tail", 3);
+  bytes_ += "open";
+  ASSERT_EQ(Take(50'000).size(), 50'000U);
+  Fail();
+  std::string rest;
+  while (buffer_.sendable_bytes() > 0) rest += Take();
+  EXPECT_EQ(rest, large.substr(50'000).append("-ERR lost\r\n-ERR lost\r\n"));
+  EXPECT_EQ(buffer_.unsent(), 4U);
+}
+
 // Against a model: a list of replies with their tickets, of which a prefix has left.
 TEST_F(ReplyBufferTest, AnySequenceKeepsOrderAndTickets) {
   std::mt19937_64 random(20240607);
@@ -125,7 +179,8 @@ TEST_F(ReplyBufferTest, AnySequenceKeepsOrderAndTickets) {
   for (int step = 0; step < 20'000; ++step) {
     switch (random() % 4) {
       case 0: {
-        const std::string reply(1 + random() % 3000, static_cast<char>('a' + random() % 26));
+        const size_t most = random() % 50 == 0 ? 300'000 : 3000;
+        const std::string reply(1 + random() % most, static_cast<char>('a' + random() % 26));
         const uint64_t ticket =
             random() % 3 == 0 ? 0 : next_ticket - random() % std::min<uint64_t>(next_ticket, 3);
         expected += reply;
@@ -140,7 +195,7 @@ TEST_F(ReplyBufferTest, AnySequenceKeepsOrderAndTickets) {
         Release(state_.released + random() % (next_ticket - state_.released));
         break;
       default:
-        left += Take(random() % 5000);
+        left += Take(random() % (random() % 20 == 0 ? 500'000 : 5000));
     }
     ASSERT_TRUE(std::string_view(expected).starts_with(left));
     // Nothing may be sendable beyond the first reply whose ticket is not released.
@@ -153,7 +208,8 @@ TEST_F(ReplyBufferTest, AnySequenceKeepsOrderAndTickets) {
       }
       begin = end;
     }
-    ASSERT_EQ(left.size() + buffer_.sendable().size(), may_leave);
+    ASSERT_EQ(left.size() + buffer_.sendable_bytes(), may_leave);
+    ASSERT_EQ(buffer_.sendable().empty(), buffer_.sendable_bytes() == 0);
     // Forget what has left, so that the model stays small.
     if (left.size() > 100'000) {
       const size_t drop = left.size();

@@ -74,6 +74,8 @@ class RespServer::Impl {
       stats.protocol_errors += counters.protocol_errors.value();
       stats.bytes_in += counters.bytes_in.value();
       stats.bytes_out += counters.bytes_out.value();
+      stats.output_disconnects += counters.output_disconnects.value();
+      stats.auth_timeouts += counters.auth_timeouts.value();
     }
     return stats;
   }
@@ -172,5 +174,25 @@ std::chrono::milliseconds RespServer::idle_timeout() const {
 void RespServer::set_idle_timeout(std::chrono::milliseconds timeout) {
   impl_->shared().idle_timeout_ms = timeout.count();
 }
+
+OutputLimits RespServer::output_limits(OutputClass output_class) const {
+  return impl_->shared().output_limits[static_cast<size_t>(output_class)].Get();
+}
+
+void RespServer::set_output_limits(OutputClass output_class, const OutputLimits& limits) {
+  impl_->shared().output_limits[static_cast<size_t>(output_class)].Set(limits);
+}
+
+size_t RespServer::query_buffer_limit() const { return impl_->shared().query_buffer_bytes; }
+
+void RespServer::set_query_buffer_limit(size_t bytes) {
+  impl_->shared().query_buffer_bytes = bytes;
+}
+
+int64_t RespServer::bulk_limit() const { return impl_->shared().bulk_bytes; }
+
+void RespServer::set_bulk_limit(int64_t bytes) { impl_->shared().bulk_bytes = bytes; }
+
+const BufferBudget& RespServer::budget() const { return *impl_->shared().budget; }
 
 }  // namespace cairn::net

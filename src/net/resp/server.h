@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -30,10 +31,24 @@
 // not as an acknowledgement that a crash could take back.
 namespace cairn::net {
 
+class BufferBudget;
 class Loop;
 class LoopGroup;
 class TlsContext;
 class RespConnection;
+
+// Kinds of connections that may leave differently much unread.
+enum class OutputClass : uint8_t { kNormal, kReplica, kPubSub };
+inline constexpr size_t kOutputClasses = 3;
+
+// How much output may be unsent before the connection is closed. 0: no such limit.
+struct OutputLimits {
+  size_t hard_bytes = 0;  // at once
+  size_t soft_bytes = 0;  // when it was more than this for `soft_for`
+  std::chrono::seconds soft_for{0};
+
+  friend bool operator==(const OutputLimits&, const OutputLimits&) = default;
+};
 
 // What a handler keeps per connection. Destroyed on the loop's thread when the connection closes,
 // in whatever way it closes; cleaning up belongs into the destructor of the derived class.
@@ -93,6 +108,9 @@ class RespConnection {
   // has been called with `ticket` or more. Ticket 0 waits for nothing but the parts sealed before
   // it. If the ticket fails, the part is replaced by `replies` error lines.
   virtual void Seal(uint64_t ticket, uint32_t replies) = 0;
+  // What has been appended since the last Seal held `replies` replies that are not true: each is
+  // replaced by `error_line`, which waits for nothing but the parts sealed before it.
+  virtual void Refuse(uint32_t replies, std::string_view error_line) = 0;
 
   // Between Pause and Resume no request of this connection is executed; what arrives waits in
   // order. Resume continues with waiting requests in a turn of their own, never inside the call.
@@ -110,18 +128,27 @@ class RespConnection {
   // Until set, the limits for clients that have not authenticated apply (RespLimits). A handler
   // that needs no authentication sets it in Open.
   virtual void set_authenticated(bool authenticated) = 0;
-  // Unsent output past which the connection is closed; the default is in RespServerOptions.
-  virtual void set_output_limit(size_t bytes) = 0;
+  // Whose limits its unsent output is held to; at first, kNormal.
+  virtual void set_output_class(OutputClass output_class) = 0;
+  // What the handler keeps for the connection (requests that are queued, say), so that it counts as
+  // memory of the connection.
+  virtual void set_held_bytes(size_t bytes) = 0;
 
   struct Stats {
     Timestamp opened;
     Timestamp last_active;   // the last time bytes arrived
-    size_t input_bytes = 0;  // received, not executed yet
+    size_t input_bytes = 0;  // received, not executed yet; the request that is executed included
     size_t input_capacity = 0;
-    size_t output_bytes = 0;  // appended, not yet taken by the kernel
+    size_t output_bytes = 0;   // appended, not yet taken by the kernel
+    size_t output_blocks = 0;  // the pieces in which most of that waits
     size_t output_capacity = 0;
+    size_t held_bytes = 0;  // by the handler
     uint64_t requests = 0;
+
+    size_t memory() const { return input_capacity + output_capacity + held_bytes; }
   };
+  // From any thread, as long as the connection is there; on another than the loop's, as it was at
+  // the end of its last turn, and without the times.
   virtual Stats stats() const = 0;
 
  protected:
@@ -139,13 +166,17 @@ struct RespServerOptions {
   size_t max_clients = 10'000;                // further ones are told so and closed
   std::chrono::milliseconds idle_timeout{0};  // close clients silent for that long; 0: never
   std::chrono::seconds keepalive{300};        // TCP keep-alive probes; 0: none
+  std::chrono::milliseconds auth_timeout{0};  // close clients that do not authenticate; 0: never
   RespLimits limits;
-  // Unsent output above which no more requests of the connection are executed until it drains.
-  size_t output_soft_limit = 1024 * 1024;
-  // Unsent output above which the connection is closed: more than the largest single reply.
-  size_t output_hard_limit = 1024UL * 1024 * 1024;
-  // How often idle clients are looked for.
-  std::chrono::milliseconds sweep_interval{1000};
+  // By OutputClass, as Redis has them.
+  std::array<OutputLimits, kOutputClasses> output_limits = {
+      {{},
+       {256UL * 1024 * 1024, 64UL * 1024 * 1024, std::chrono::seconds(60)},
+       {32UL * 1024 * 1024, 8UL * 1024 * 1024, std::chrono::seconds(60)}}};
+  // What all buffers may hold together; null: no bound.
+  std::shared_ptr<BufferBudget> budget;
+  // How often clients are looked at that are idle, or do not read.
+  std::chrono::milliseconds sweep_interval{250};
 };
 
 struct RespServerStats {
@@ -156,6 +187,8 @@ struct RespServerStats {
   uint64_t protocol_errors = 0;
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
+  uint64_t output_disconnects = 0;  // clients that did not read their replies
+  uint64_t auth_timeouts = 0;
 };
 
 using RespHandlerFactory = std::function<std::unique_ptr<RespHandler>(Loop&)>;
@@ -202,6 +235,14 @@ class RespServer {
   void set_max_clients(size_t count);
   std::chrono::milliseconds idle_timeout() const;
   void set_idle_timeout(std::chrono::milliseconds timeout);
+  OutputLimits output_limits(OutputClass output_class) const;
+  void set_output_limits(OutputClass output_class, const OutputLimits& limits);
+  // RespLimits::query_buffer_bytes and bulk_bytes. A request that has begun keeps its bounds.
+  size_t query_buffer_limit() const;
+  void set_query_buffer_limit(size_t bytes);
+  int64_t bulk_limit() const;
+  void set_bulk_limit(int64_t bytes);
+  const BufferBudget& budget() const;
 
  private:
   class Impl;

@@ -274,17 +274,25 @@ void RespShard::ForEach(const std::function<void(RespConnection&)>& visit) {
   }
 }
 
+void RespShard::Disconnect(uint64_t connection_id, size_t bytes) {
+  loop_.Post([alive = alive_, connection_id, bytes] {
+    if (*alive == nullptr) return;
+    RespConnection* const connection = (*alive)->Find(connection_id);
+    if (connection == nullptr) return;
+    (*alive)->log().Warn("closing the client with the largest buffers: limits.buffers is used up",
+                         {{"client", connection->peer()}, {"bytes", bytes}});
+    (*alive)->counters_.output_disconnects.Add(1);
+    connection->CloseNow();
+  });
+}
+
 void RespShard::Sweep() {
-  const uint64_t now_ns = shared_.clock.MonotonicNs();
+  now_ns_ = shared_.clock.MonotonicNs();
   const auto idle_timeout_ns = static_cast<uint64_t>(shared_.idle_timeout_ms.load()) * 1'000'000;
   for (const auto& [id, connection] : connections_) {
-    if (connection->closed()) continue;
-    if (connection->Overdue(now_ns, idle_timeout_ns)) {
-      connection->CloseNow();
-    } else {
-      connection->TrimIfIdle(now_ns);
-    }
+    if (!connection->closed()) connection->LookAfter(now_ns_, idle_timeout_ns);
   }
+  const uint64_t now_ns = now_ns_;
   std::erase_if(lingering_, [now_ns](const auto& watcher) { return watcher->Done(now_ns); });
   ScheduleSweep();
 }

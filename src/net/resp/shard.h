@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/buffer_budget.h"
 #include "net/loop.h"
 #include "net/poller.h"
 #include "net/resp/connection.h"
@@ -20,20 +22,52 @@
 
 namespace cairn::net {
 
+// OutputLimits that any thread may change while the loops go by them.
+class SharedOutputLimits {
+ public:
+  void Set(const OutputLimits& limits) {
+    hard_ = limits.hard_bytes;
+    soft_ = limits.soft_bytes;
+    soft_seconds_ = limits.soft_for.count();
+  }
+  OutputLimits Get() const {
+    return {hard_.load(std::memory_order_relaxed), soft_.load(std::memory_order_relaxed),
+            std::chrono::seconds(soft_seconds_.load(std::memory_order_relaxed))};
+  }
+  bool PastHard(size_t unsent) const {
+    const size_t hard = hard_.load(std::memory_order_relaxed);
+    return unsent > hard && hard != 0;
+  }
+
+ private:
+  std::atomic<size_t> hard_ = 0;
+  std::atomic<size_t> soft_ = 0;
+  std::atomic<int64_t> soft_seconds_ = 0;
+};
+
 // What the shards of a server have in common. Safe to use from any thread.
 struct RespShared {
   RespShared(const RespServerOptions& with, const Clock& from_clock, Log to_log)
       : options(with),
         clock(from_clock),
         log(std::move(to_log)),
+        budget(options.budget ? options.budget : std::make_shared<BufferBudget>()),
         max_clients(options.max_clients),
-        idle_timeout_ms(options.idle_timeout.count()) {}
+        idle_timeout_ms(options.idle_timeout.count()),
+        query_buffer_bytes(options.limits.query_buffer_bytes),
+        bulk_bytes(options.limits.bulk_bytes) {
+    for (size_t i = 0; i < kOutputClasses; ++i) output_limits[i].Set(options.output_limits[i]);
+  }
 
   const RespServerOptions options;
   const Clock& clock;
   const Log log;
+  const std::shared_ptr<BufferBudget> budget;
   std::atomic<size_t> max_clients;
   std::atomic<int64_t> idle_timeout_ms;
+  std::atomic<size_t> query_buffer_bytes;
+  std::atomic<int64_t> bulk_bytes;
+  std::array<SharedOutputLimits, kOutputClasses> output_limits;
   std::atomic<uint64_t> next_id = 1;
   std::atomic<size_t> open = 0;  // connections, those on their way to a shard included
 };
@@ -56,20 +90,22 @@ struct RespCounters {
   Counter protocol_errors;
   Counter bytes_in;
   Counter bytes_out;
+  Counter output_disconnects;
+  Counter auth_timeouts;
 };
 
 // The part of a RespServer that lives on one loop: its connections, its handler, and the turns in
-// which they are served. Used on the loop's thread only, except counters().
+// which they are served. Used on the loop's thread only, except counters() and Disconnect.
 //
 // A turn is one round or several, as long as there is somebody to serve. A round: connections with
 // waiting requests, then all sockets that are ready; then the handler's TurnEnd; then one write to
 // each connection that has something to send; then closed connections are destroyed. Nothing is
 // written or destroyed at any other time, except that Release and Fail write at once when they are
 // called between turns.
-class RespShard {
+class RespShard final : public BufferBudget::Owner {
  public:
   RespShard(Loop& loop, RespShared& shared, std::unique_ptr<RespHandler> handler);
-  ~RespShard();
+  ~RespShard() override;
   RespShard(const RespShard&) = delete;
   RespShard& operator=(const RespShard&) = delete;
 
@@ -84,10 +120,14 @@ class RespShard {
   RespHandler& handler() { return *handler_; }
   const RespCounters& counters() const { return counters_; }
 
+  // From any thread: ends a connection that holds the most memory when there is too little.
+  void Disconnect(uint64_t connection_id, size_t bytes) override;
+
   // For the shard's connections.
   Loop& loop() { return loop_; }
   Poller& poller() { return poller_; }
   const RespServerOptions& options() const { return shared_.options; }
+  RespShared& shared() { return shared_; }
   const Clock& clock() const { return shared_.clock; }
   const Log& log() const { return shared_.log; }
   RespCounters& counters() { return counters_; }

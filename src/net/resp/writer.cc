@@ -10,6 +10,9 @@
 namespace cairn::net {
 namespace {
 
+// What is around the bytes of an element at most: a type, a length, a format, line ends.
+constexpr size_t kFraming = 32;
+
 // The decimal digits of an integer, without allocating.
 class Digits {
  public:
@@ -61,16 +64,18 @@ void RespWriter::Header(char type, uint64_t count) {
   char* end = std::to_chars(line.data() + 1, line.data() + line.size(), count).ptr;
   *end++ = '\r';
   *end++ = '\n';
-  out_.append(line.data(), static_cast<size_t>(end - line.data()));
+  Raw({line.data(), end});
 }
 
 void RespWriter::Simple(std::string_view text) {
+  if (!Fits(text.size() + kFraming)) return;
   out_.push_back('+');
   out_.append(text);
   out_.append("\r\n", 2);
 }
 
 void RespWriter::Error(std::string_view text) {
+  if (!Fits(text.size() + kFraming)) return;
   out_.push_back('-');
   const size_t start = out_.size();
   out_.append(text);
@@ -86,10 +91,11 @@ void RespWriter::Integer(int64_t value) {
   char* end = std::to_chars(line.data() + 1, line.data() + line.size(), value).ptr;
   *end++ = '\r';
   *end++ = '\n';
-  out_.append(line.data(), static_cast<size_t>(end - line.data()));
+  Raw({line.data(), end});
 }
 
 void RespWriter::Bulk(std::string_view bytes) {
+  if (!Fits(bytes.size() + kFraming)) return;
   Header('$', bytes.size());
   out_.append(bytes);
   out_.append("\r\n", 2);
@@ -99,17 +105,17 @@ void RespWriter::BulkInteger(int64_t value) { Bulk(Digits(value).view()); }
 
 void RespWriter::Null() {
   if (resp3_) {
-    out_.append("_\r\n", 3);
+    Raw("_\r\n");
   } else {
-    out_.append("$-1\r\n", 5);
+    Raw("$-1\r\n");
   }
 }
 
 void RespWriter::NullArray() {
   if (resp3_) {
-    out_.append("_\r\n", 3);
+    Raw("_\r\n");
   } else {
-    out_.append("*-1\r\n", 5);
+    Raw("*-1\r\n");
   }
 }
 
@@ -119,6 +125,7 @@ void RespWriter::Double(double value) {
     Bulk(text.view());
     return;
   }
+  if (!Fits(text.view().size() + kFraming)) return;
   out_.push_back(',');
   out_.append(text.view());
   out_.append("\r\n", 2);
@@ -126,9 +133,9 @@ void RespWriter::Double(double value) {
 
 void RespWriter::Boolean(bool value) {
   if (resp3_) {
-    out_.append(value ? "#t\r\n" : "#f\r\n", 4);
+    Raw(value ? "#t\r\n" : "#f\r\n");
   } else {
-    out_.append(value ? ":1\r\n" : ":0\r\n", 4);
+    Raw(value ? ":1\r\n" : ":0\r\n");
   }
 }
 
@@ -137,6 +144,7 @@ void RespWriter::BigNumber(std::string_view digits) {
     Bulk(digits);
     return;
   }
+  if (!Fits(digits.size() + kFraming)) return;
   out_.push_back('(');
   out_.append(digits);
   out_.append("\r\n", 2);
@@ -148,6 +156,7 @@ void RespWriter::Verbatim(std::string_view format, std::string_view text) {
     Bulk(text);
     return;
   }
+  if (!Fits(text.size() + kFraming)) return;
   Header('=', text.size() + 4);
   out_.append(format);
   out_.push_back(':');

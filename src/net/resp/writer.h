@@ -5,18 +5,24 @@
 #include <string>
 #include <string_view>
 
+#include "net/resp/reply_meter.h"
+
 namespace cairn::net {
 
 // Appends replies to a buffer in RESP2 or RESP3. RESP3's own types become what Redis 7.0 sends a
 // RESP2 client instead: a map the array of its keys and values, a boolean 1 or 0, a double a bulk
 // string. Cheap to make per reply: it holds a reference and the version, and allocates nothing
 // beyond the buffer's own growth. Headers are followed by their elements, written by further calls.
+//
+// With a meter the reply is bounded: past its bound nothing more is written, and full() says so.
+// What stands in the buffer then is no reply: who made the writer throws it away.
 class RespWriter {
  public:
-  RespWriter(std::string& out, int version) : out_(out), resp3_(version >= 3) {}
+  RespWriter(std::string& out, int version, ReplyMeter* meter = nullptr)
+      : out_(out), meter_(meter), resp3_(version >= 3) {}
 
   void Simple(std::string_view text);  // +OK; text without line breaks
-  void Ok() { out_.append("+OK\r\n", 5); }
+  void Ok() { Raw("+OK\r\n"); }
   // `text` begins with its code, "ERR …" or "WRONGTYPE …". Line breaks become spaces.
   void Error(std::string_view text);
   void Integer(int64_t value);
@@ -37,13 +43,34 @@ class RespWriter {
   // Precedes a reply with out-of-band pairs. Exists in RESP3 only.
   void AttributeHeader(size_t pairs);
 
+  // Bytes that are replies, or whole elements of one, already.
+  void Raw(std::string_view replies) {
+    if (Fits(replies.size())) out_.append(replies);
+  }
+
+  // Memory that the command takes beside its reply. False: there is none left, and the reply counts
+  // as past its bound.
+  bool Reserve(size_t bytes) { return meter_ == nullptr || meter_->Reserve(bytes); }
+
+  // Whether the reply is past its bound: a command that has much to write may stop.
+  bool full() const { return meter_ != nullptr && meter_->overrun(); }
+
+  // Writes to another buffer what will become a part of this reply, within the same bounds.
+  RespWriter Beside(std::string& part) const {
+    RespWriter writer(part, resp3_ ? 3 : 2, meter_);
+    return writer;
+  }
+
   bool resp3() const { return resp3_; }
   std::string& out() { return out_; }
 
  private:
+  // Whether so much more may be written.
+  bool Fits(size_t bytes) { return meter_ == nullptr || meter_->Allows(out_.size() + bytes); }
   void Header(char type, uint64_t count);
 
   std::string& out_;
+  ReplyMeter* const meter_;
   const bool resp3_;
 };
 

@@ -118,7 +118,7 @@ class ToyHandler final : public RespHandler {
 // A RespServer with a ToyHandler on 127.0.0.1. Time stands still unless `clock` is advanced.
 class RespServerTest : public ::testing::Test {
  protected:
-  void Start(RespServerOptions options = {}, size_t loops = 1,
+  void Start(const RespServerOptions& options = {}, size_t loops = 1,
              std::shared_ptr<TlsContext> tls = nullptr) {
     loops_ = std::make_unique<LoopGroup>(loops);
     loops_->Start();

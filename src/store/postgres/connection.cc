@@ -15,8 +15,8 @@ namespace {
 constexpr int kBinary = 1;
 constexpr uint32_t kOidBytea = 17;
 constexpr uint32_t kOidBigint = 20;
-// A server that is silent for this much longer than a statement may take is gone.
-constexpr std::chrono::milliseconds kGrace{5'000};
+
+constexpr std::string_view kDiskFull = "the server's disk is full";
 
 struct StateRow {
   std::string_view prefix;  // of the SQLSTATE
@@ -31,7 +31,7 @@ constexpr std::array kStates = {
     StateRow{"3D000", ErrorCode::kNotFound, "the database does not exist"},
     StateRow{"42501", ErrorCode::kForbidden, "the role lacks a right"},
     StateRow{"25006", ErrorCode::kUnavailable, "the server is read-only (a standby?)"},
-    StateRow{"53100", ErrorCode::kUnavailable, "the server's disk is full"},
+    StateRow{"53100", ErrorCode::kUnavailable, kDiskFull},
     StateRow{"53", ErrorCode::kUnavailable, "the server is out of resources"},
     StateRow{"57014", ErrorCode::kUnavailable, "the statement timed out"},
     StateRow{"55P03", ErrorCode::kUnavailable, "a lock timed out"},
@@ -82,6 +82,8 @@ void AppendArrayHeader(Bytes& out, uint32_t type, size_t count) {
 }
 
 }  // namespace
+
+bool IsDiskFull(const Error& error) { return error.message.find(kDiskFull) != std::string::npos; }
 
 Bytes EncodeNumber(int64_t value) {
   Bytes bytes;
@@ -143,6 +145,7 @@ Connection::Connection(pg_conn* connection, const ConnectionOptions& options,
     : connection_(connection),
       statement_timeout_(options.statement_timeout),
       idle_in_transaction_(options.idle_in_transaction),
+      longest_silence_(options.silence),
       statements_(statements) {}
 
 Connection::~Connection() { PQfinish(connection_); }
@@ -256,7 +259,7 @@ Replies Connection::Exchange() {
 
 bool Connection::WaitFor(short events) {
   pollfd waited{PQsocket(connection_), events, 0};
-  const auto limit = statement_timeout_ + kGrace;
+  const auto limit = statement_timeout_ + longest_silence_;
   const int ready = poll(&waited, 1, static_cast<int>(limit.count()));
   if (ready == 0) {
     silence_ = fmt::format("the server was silent for {} ms", limit.count());

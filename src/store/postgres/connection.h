@@ -52,7 +52,12 @@ struct ConnectionOptions {
   std::chrono::milliseconds statement_timeout{10'000};
   // How long a transaction may stand idle before the server gives up its locks and ends it.
   std::chrono::milliseconds idle_in_transaction{60'000};
+  // A server that is silent for this much longer than a statement may take is gone.
+  std::chrono::milliseconds silence{5'000};
 };
+
+// Whether the server's answer was that its disk is full.
+bool IsDiskFull(const Error& error);
 
 // PostgreSQL's binary form of parameters.
 Bytes EncodeNumber(int64_t value);
@@ -111,6 +116,7 @@ class Connection {
   pg_conn* connection_;
   const std::chrono::milliseconds statement_timeout_;
   const std::chrono::milliseconds idle_in_transaction_;
+  const std::chrono::milliseconds longest_silence_;
   const Statements* statements_;
   std::vector<bool> sent_;  // in order: whether it was a Sync
   bool send_failed_ = false;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct Options {
   std::chrono::milliseconds statement_timeout{10'000};
   // How long a commit whose answer was lost is asked after before its outcome stays unknown.
   std::chrono::milliseconds resolve_timeout{30'000};
+  // What one transaction may write: it is held here until its commit.
+  uint64_t transaction_bytes = 256ULL << 20;
 };
 
 // Whether `text` is meant for this engine: postgres:// or postgresql://.

@@ -117,9 +117,12 @@ struct PostgresStore::Attempt {
 };
 
 PostgresStore::PostgresStore(const Options& options, const Clock& clock, const Log& log)
-    : node_(options, clock, log), listener_(node_) {}
+    : node_(options, clock, log), listener_(node_), readiness_(node_) {}
 
-PostgresStore::~PostgresStore() { listener_.Stop(); }
+PostgresStore::~PostgresStore() {
+  readiness_.Stop();
+  listener_.Stop();
+}
 
 Result<std::unique_ptr<PostgresStore>> PostgresStore::Open(const Options& options,
                                                            const Clock& clock, const Log& log) {
@@ -136,6 +139,7 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::Open(const Options& option
   std::unique_ptr<PostgresStore> store(new PostgresStore(options, clock, log));
   CAIRN_RETURN_IF_ERROR(store->Prepare());
   CAIRN_RETURN_IF_ERROR(store->listener_.Start());
+  store->readiness_.Start();
   return store;
 }
 
@@ -215,6 +219,7 @@ Result<Commit> PostgresStore::RunIn(View view, const Scopes& scopes, Body body) 
         return *attempt.commit;
       case Ending::kUnknown:
       case Ending::kFailed:
+        readiness_.WriteFailed(*attempt.error);
         return *attempt.error;
       case Ending::kLost:
         node_.pool.CloseIdle();

@@ -9,6 +9,7 @@
 #include "store/postgres/node.h"
 #include "store/postgres/open.h"
 #include "store/postgres/postgres_transaction.h"
+#include "store/postgres/readiness.h"
 #include "store/store.h"
 
 namespace cairn::store::postgres {
@@ -43,7 +44,7 @@ class PostgresStore final : public Store {
   Subscription OnEarlierTimer(std::function<void(Timestamp due)> listener) override;
 
   // A database that is away comes back: writes never stop for good.
-  std::optional<Error> write_failure() const override { return std::nullopt; }
+  std::optional<Error> write_failure() const override { return readiness_.failure(); }
   bool shared() const override { return true; }
   Result<void> Backup(const std::string& directory) override;
   Result<void> Verify() override;
@@ -66,6 +67,7 @@ class PostgresStore final : public Store {
   Node node_;
   SystemRandom random_;
   Listener listener_;
+  Readiness readiness_;
 };
 
 }  // namespace cairn::store::postgres

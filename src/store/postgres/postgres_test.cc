@@ -6,10 +6,13 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "base/random.h"
@@ -209,7 +212,10 @@ TEST_F(PostgresTest, FullDiskOnTheServerRefusesWritesUntilThereIsRoom) {
         << refused.error().message;
     ASSERT_GT(written, 0);
     EXPECT_TRUE(Get(*store, "k0").has_value()) << "reads go on";
+    ASSERT_TRUE(store->write_failure()) << "readiness tells";
+    EXPECT_NE(store->write_failure()->message.find("disk is full"), std::string::npos);
     ASSERT_TRUE(disk.Grow()) << std::strerror(errno);
+    while (store->write_failure()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_TRUE(Put(*store, "later", "v").ok());
     for (int i = 0; i < written; ++i) {
       EXPECT_EQ(Get(*store, "k" + std::to_string(i)).value_or("").size(), 50'000U);
@@ -574,6 +580,99 @@ TEST_F(PostgresTimersTest, LeaseOfAStoppedNodeIsFreeAtOnce) {
   TimerService second(*there_, clock_, Log::Silent());
   second.Register(kKind, handler_);
   EXPECT_EQ(*second.RunDue(), 1u);
+}
+
+// A server of the test's own, which it may stop.
+class ReadinessTest : public PostgresTest {
+ protected:
+  void SetUp() override {
+    PostgresTest::SetUp();
+    if (IsSkipped()) return;
+    own_ = std::make_unique<PostgresCluster>(PostgresCluster::Options{});
+    options_.url = own_->url();
+    store_ = MustOpen();
+  }
+
+  // Both return when it is so; that it becomes so is what is tested.
+  std::string WaitUntilNotReady() const {
+    for (;;) {
+      if (const auto failure = store_->write_failure()) return failure->message;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  void WaitUntilReady() const {
+    while (store_->write_failure()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  // The processes of the server: its sessions and the one that makes them.
+  std::vector<pid_t> ServerProcesses() const {
+    auto session = Connection::Open({.url = options_.url}, nullptr);
+    EXPECT_TRUE(session.ok());
+    const Replies replies = (*session)->Execute(
+        "SELECT pid::bigint FROM pg_stat_activity WHERE pid <> pg_backend_pid()");
+    std::vector<pid_t> pids;
+    for (size_t i = 0; i < replies.rows[0].size(); ++i) {
+      pids.push_back(static_cast<pid_t>(replies.rows[0].number(i, 0)));
+    }
+    std::ifstream stat("/proc/" + std::to_string(pids.at(0)) + "/stat");
+    std::string text(std::istreambuf_iterator<char>(stat), {});
+    // pid (name) state parent …; the name may hold anything.
+    std::istringstream rest(text.substr(text.rfind(')') + 1));
+    char state = 0;
+    pid_t parent = 0;
+    rest >> state >> parent;
+    pids.push_back(parent);
+    return pids;
+  }
+
+  std::unique_ptr<PostgresCluster> own_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(ReadinessTest, TellsWhileTheServerIsDown) {
+  own_->Kill();
+  EXPECT_NE(WaitUntilNotReady().find("the store takes no writes"), std::string::npos);
+  own_->Start();
+  WaitUntilReady();
+  EXPECT_TRUE(Put(*store_, "k", "v").ok());
+}
+
+TEST_F(ReadinessTest, TellsWhileTheServerDoesNotAnswer) {
+  const std::vector<pid_t> processes = ServerProcesses();
+  for (const pid_t pid : processes) kill(pid, SIGSTOP);
+  WaitUntilNotReady();
+  for (const pid_t pid : processes) kill(pid, SIGCONT);
+  WaitUntilReady();
+  EXPECT_TRUE(Put(*store_, "k", "v").ok());
+}
+
+TEST_F(ReadinessTest, TellsWhileATableIsLocked) {
+  auto session = Connection::Open({.url = options_.url}, nullptr);
+  ASSERT_TRUE(session.ok());
+  ASSERT_TRUE((*session)->Execute("BEGIN").ok());
+  ASSERT_TRUE((*session)->Execute("LOCK TABLE " + Table("data") + " IN EXCLUSIVE MODE").ok());
+  EXPECT_NE(WaitUntilNotReady().find("timed out"), std::string::npos);
+  ASSERT_TRUE((*session)->Execute("ROLLBACK").ok());
+  WaitUntilReady();
+}
+
+TEST_F(ReadinessTest, TellsWhileTheServerIsReadOnly) {
+  own_->Execute("ALTER SYSTEM SET default_transaction_read_only = on");
+  own_->Execute("SELECT pg_reload_conf()");
+  EXPECT_NE(WaitUntilNotReady().find("read-only"), std::string::npos);
+  own_->Execute("ALTER SYSTEM RESET default_transaction_read_only");
+  own_->Execute("SELECT pg_reload_conf()");
+  WaitUntilReady();
+}
+
+TEST_F(ReadinessTest, AsksWithOneSessionHoweverManyAsk) {
+  for (int i = 0; i < 10'000; ++i) store_->write_failure();
+  WaitUntilReady();
+  own_->Kill();
+  WaitUntilNotReady();
+  own_->Start();
+  WaitUntilReady();
+  // The listener's, the probe's and the idle ones of the pool.
+  EXPECT_LE(own_->Count("SELECT 1 FROM pg_stat_activity WHERE application_name = 'cairn'"), 4u);
 }
 
 }  // namespace

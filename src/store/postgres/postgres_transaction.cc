@@ -192,7 +192,8 @@ PostgresTransaction::PostgresTransaction(Node& node, Connection& connection, Vie
       view_(view),
       scopes_(scopes),
       expected_(std::move(expected)),
-      now_(node.clock.Now()) {}
+      now_(node.clock.Now()),
+      writes_(node.options.transaction_bytes) {}
 
 PostgresTransaction::~PostgresTransaction() { Abandon(); }
 
@@ -256,6 +257,10 @@ Result<void> PostgresTransaction::CheckMayAsk() {
   CAIRN_CHECK(view_ == View::kReadOnce);
   needs_restart_ = true;
   return Error{ErrorCode::kWouldBlock, "the body asks more than once"};
+}
+
+void PostgresTransaction::CheckLimit() {
+  if (writes_.over_limit() && !error_) error_ = writes_.limit_error();
 }
 
 Error PostgresTransaction::Fail(const Replies& replies) {
@@ -392,6 +397,7 @@ Result<Bytes> PostgresTransaction::SumCounter(Space space, BytesView key) {
 }
 
 Result<void> PostgresTransaction::Expect(std::span<const Key> keys) {
+  if (writes_.over_limit()) return writes_.limit_error();
   std::vector<OwnedKey> unknown;
   for (const Key& key : keys) {
     BytesView written;
@@ -434,6 +440,7 @@ Result<std::optional<Bytes>> PostgresTransaction::Get(Key key) {
 Result<void> PostgresTransaction::Scan(const Range& range, const ScanOptions& options,
                                        RowVisitor visit) {
   if (range.empty() || options.limit == 0) return {};
+  if (writes_.over_limit()) return writes_.limit_error();
   BatchSource source(*this, range, options);
   return ScanMerged(source, &writes_, range, options, visit);
 }
@@ -443,16 +450,21 @@ Result<void> PostgresTransaction::Scan(const Range& range, const ScanOptions& op
 void PostgresTransaction::Put(Key key, BytesView value) {
   CheckWritable();
   writes_.Put(key, value);
+  CheckLimit();
 }
 
 void PostgresTransaction::Delete(Key key) {
   CheckWritable();
   writes_.Delete(key);
+  CheckLimit();
 }
 
 void PostgresTransaction::DeleteRange(const Range& range) {
   CheckWritable();
-  if (!HasLongBound(range)) return writes_.DeleteRange(range);
+  if (!HasLongBound(range)) {
+    writes_.DeleteRange(range);
+    return CheckLimit();
+  }
   // The database cannot tell where it ends. A failure is remembered.
   std::vector<Bytes> keys;
   const Result<void> found = Scan(range, {}, [&](BytesView key, BytesView) {
@@ -461,25 +473,30 @@ void PostgresTransaction::DeleteRange(const Range& range) {
   });
   if (!found.ok()) return;
   for (const Bytes& key : keys) writes_.Delete({range.space, key});
+  CheckLimit();
 }
 
 void PostgresTransaction::Add(Key counter, int64_t delta) {
   CheckWritable();
   writes_.Add(counter, delta);
+  CheckLimit();
 }
 
 void PostgresTransaction::AppendEvents(Key prefix, BytesView value, uint32_t count) {
   CheckWritable();
   writes_.AppendEvents(prefix, value, count);
+  CheckLimit();
 }
 
 void PostgresTransaction::Wake(Topic topic) {
   CheckWritable();
   writes_.Wake(topic);
+  CheckLimit();
 }
 
 void PostgresTransaction::AfterCommit(std::function<void(Commit)> function) {
   writes_.AfterCommit(std::move(function));
+  CheckLimit();
 }
 
 void PostgresTransaction::SetTimer(Timestamp due, uint8_t kind, BytesView owner,

@@ -96,6 +96,9 @@ class PostgresTransaction final : public Transaction {
   Replies Exchange();
   Error Fail(const Replies& replies);
   Result<void> CheckMayAsk();
+  // A body that has written too much is told with its next read; parts that did so together are run
+  // one by one.
+  void CheckLimit();
 
   void RunPart(Part& part);
   // The error of a body that has to be run again when more is known.

@@ -172,6 +172,31 @@ Result<void> RestoreFile(const BackupFile& file, const fs::path& backup, const f
   return {};
 }
 
+// Copies everything to `partial` and checks it: what is damaged never gets the names of a store. It
+// is left there, so that the directory is not taken for an empty one either.
+Result<void> RestoreFiles(const std::vector<BackupFile>& files, const fs::path& backup,
+                          const fs::path& partial) {
+  for (const char* needed : {"FORMAT", "db/CURRENT"}) {
+    if (std::ranges::find(files, needed, &BackupFile::path) != files.end()) continue;
+    return Error{ErrorCode::kCorruption, fmt::format("{} is damaged: it does not name {}",
+                                                     (backup / "BACKUP").string(), needed)};
+  }
+  for (const BackupFile& file : files) {
+    CAIRN_RETURN_IF_ERROR(RestoreFile(file, backup, partial));
+  }
+  return SyncRealDirectory(partial / "db");
+}
+
+// FORMAT comes last: without it the directory is refused, so a restore that was interrupted is
+// never mistaken for a store.
+Result<void> MoveIntoPlace(const fs::path& partial, const fs::path& directory) {
+  fs::rename(partial / "db", directory / "db");
+  CAIRN_RETURN_IF_ERROR(SyncRealDirectory(directory));
+  fs::rename(partial / "FORMAT", directory / "FORMAT");
+  fs::remove_all(partial);
+  return SyncRealDirectory(directory);
+}
+
 bool IsEmptyOrMissing(const fs::path& path) { return !fs::exists(path) || fs::is_empty(path); }
 
 // Runs `work`, turning what the standard library's file functions throw into an error.
@@ -218,18 +243,9 @@ Result<void> Restore(const std::string& backup, const std::string& directory) {
     if (!IsEmptyOrMissing(directory)) {
       return Error{ErrorCode::kConflict, directory + " is not empty: restore into a new directory"};
     }
-    fs::create_directories(directory);
-    // FORMAT comes last: without it the directory is refused, so a restore that was interrupted is
-    // never mistaken for a store.
-    auto ordered = files;
-    std::stable_partition(ordered.begin(), ordered.end(),
-                          [](const BackupFile& file) { return file.path != "FORMAT"; });
-    for (const BackupFile& file : ordered) {
-      if (file.path == "FORMAT")
-        CAIRN_RETURN_IF_ERROR(SyncRealDirectory(fs::path(directory) / "db"));
-      CAIRN_RETURN_IF_ERROR(RestoreFile(file, backup, directory));
-    }
-    CAIRN_RETURN_IF_ERROR(SyncRealDirectory(directory));
+    const fs::path partial = fs::path(directory) / "restoring";
+    CAIRN_RETURN_IF_ERROR(RestoreFiles(files, backup, partial));
+    CAIRN_RETURN_IF_ERROR(MoveIntoPlace(partial, directory));
 
     const SystemClock clock;
     Options options;

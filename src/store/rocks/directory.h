@@ -31,6 +31,7 @@ class DataDirectory {
 
   std::string db_path() const { return path_ + "/db"; }
   std::string log_pool_path() const { return path_ + "/logpool"; }
+  std::string durable_mark_path() const { return path_ + "/DURABLE"; }
 
  private:
   DataDirectory(std::string path, std::shared_ptr<::rocksdb::FileSystem> file_system)

@@ -7,11 +7,16 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "store/rocks/btree_memtable.h"
+#include "store/rocks/durable_mark.h"
+#include "store/rocks/log_files.h"
+#include "store/rocks/open.h"
 #include "store/rocks/value_cache.h"
 #include "store/store.h"
 #include "store/stripes.h"
@@ -19,25 +24,47 @@
 
 namespace cairn::store::rocks {
 
-// The first failure that stops writing, kept until the process ends. Safe to use from any thread.
+// Why nothing is written at the moment, if so. Safe to use from any thread.
+//
+//   full      there was no room for a write, which left no trace. What is written already is whole
+//             and goes on becoming durable; DiskWatch lets writes go on.
+//   stopped   the disk failed in a way that leaves unknown what is on it. Nothing is written, and
+//             nothing becomes durable, until the process ends.
 class WriteFailure {
  public:
-  bool happened() const { return happened_.load(std::memory_order_acquire); }
+  bool stopped() const { return state_.load(std::memory_order_acquire) == State::kStopped; }
+  bool full() const { return state_.load(std::memory_order_acquire) == State::kFull; }
   std::optional<Error> get() const {
-    if (!happened()) return std::nullopt;
+    if (state_.load(std::memory_order_acquire) == State::kNone) return std::nullopt;
     const std::lock_guard lock(mutex_);
     return error_;
   }
-  // Later failures change nothing: the first one is the cause.
-  void Set(const Error& cause) {
+  // Both return what is to be told to who wanted to write. Once stopped, later failures change
+  // nothing: the first one is the cause.
+  Error Stop(const Error& cause) { return Set(State::kStopped, "writes are stopped", cause); }
+  Error Fill(const Error& cause) {
+    return Set(State::kFull, "writes are stopped until the disk has room again", cause);
+  }
+  // There is room. Changes nothing if writes are stopped for good.
+  void Resume() {
     const std::lock_guard lock(mutex_);
-    if (error_) return;
-    error_ = Error{ErrorCode::kUnavailable, "writes are stopped: " + cause.message};
-    happened_.store(true, std::memory_order_release);
+    if (state_ != State::kFull) return;
+    error_.reset();
+    state_.store(State::kNone, std::memory_order_release);
   }
 
  private:
-  std::atomic<bool> happened_{false};
+  enum class State { kNone, kFull, kStopped };
+
+  Error Set(State state, std::string_view what, const Error& cause) {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kStopped) return *error_;
+    error_ = Error{ErrorCode::kUnavailable, std::string(what) + ": " + cause.message};
+    state_.store(state, std::memory_order_release);
+    return *error_;
+  }
+
+  std::atomic<State> state_{State::kNone};
   mutable std::mutex mutex_;
   std::optional<Error> error_;
 };
@@ -62,12 +89,13 @@ class NumberSource {
   }
 
   // For the sequencer alone. The new bound to write with this commit, if the stored one is used up.
-  std::optional<uint64_t> RaiseBound() {
+  std::optional<uint64_t> WantedBound() const {
     const uint64_t last = last_.load(std::memory_order_relaxed);
     if (last < bound_) return std::nullopt;
-    bound_ = last + kBlock;
-    return bound_;
+    return last + kBlock;
   }
+  // The commit that raises it was written.
+  void BoundWritten(uint64_t bound) { bound_ = bound; }
   BytesView row_key() const { return row_key_; }
 
  private:
@@ -82,8 +110,11 @@ class NumberSource {
 // equal and stay so, the store does not change, so reads made in between are one consistent view
 // without a RocksDB snapshot. Between the two the sequencer also brings the value cache up to date.
 struct Engine {
-  Engine(const Clock& store_clock, Log store_log, size_t value_cache_bytes)
-      : clock(store_clock), log(std::move(store_log)), cache(value_cache_bytes) {}
+  Engine(const Clock& store_clock, Log store_log, const MemoryBudget& memory)
+      : clock(store_clock),
+        log(std::move(store_log)),
+        transaction_bytes(memory.transaction_bytes),
+        cache(memory.value_cache_bytes) {}
 
   ::rocksdb::ColumnFamilyHandle* column(Space space) const {
     return columns[static_cast<size_t>(space)];
@@ -98,6 +129,9 @@ struct Engine {
 
   const Clock& clock;
   Log log;
+  const size_t transaction_bytes;  // that one body may write
+  std::shared_ptr<LogFiles> log_files;
+  DurableMark durable_mark;
   std::unique_ptr<::rocksdb::DB> db;
   std::array<::rocksdb::ColumnFamilyHandle*, kAllSpaces.size()> columns{};
   std::array<std::shared_ptr<BTreeMemTableFactory>, kAllSpaces.size()> memtables;
@@ -127,6 +161,13 @@ struct Engine {
 
   std::atomic<uint64_t> commits{0};
   std::atomic<uint64_t> engine_writes{0};
+
+  // Who is told of changed rows. `change_wanted` is read after writes_ended has grown: a commit
+  // that finds it unset can be seen by every body that begins after it was set.
+  std::atomic<bool> change_wanted{false};
+  std::mutex change_mutex;
+  Space change_space = Space::kData;
+  ChangeListener change_listener;
 
   std::mutex timer_mutex;
   std::function<void(Timestamp)> earlier_timer;

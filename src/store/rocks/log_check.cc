@@ -6,41 +6,26 @@
 #include <optional>
 #include <vector>
 
-#include "store/rocks/crc32c.h"
+#include "store/rocks/log_format.h"
 #include "store/rocks/status.h"
 
 namespace cairn::store::rocks {
 namespace {
 
-// RocksDB's log: blocks of 32 KiB; in a block, records of checksum:4 length:2 type:1 payload,
-// little endian. A payload longer than the block goes on in further records. The first payload byte
-// of a write is its sequence number:8 and count:4; our note follows as tag, length, bytes.
-constexpr size_t kBlockBytes = 32 * 1024;
-constexpr size_t kHeaderBytes = 7;
-constexpr uint8_t kFull = 1;
-constexpr uint8_t kFirst = 2;
-constexpr uint8_t kLast = 4;
-constexpr size_t kBatchHeaderBytes = 12;
-constexpr char kLogDataTag = 3;
+using log_format::kBatchHeaderBytes;
+using log_format::kBlockBytes;
+using log_format::kFirst;
+using log_format::kFull;
+using log_format::kHeaderBytes;
+using log_format::kLast;
+using log_format::kLogDataTag;
+using log_format::LittleEndian;
+using log_format::StoredChecksum;
+
+// Our note is the first operation of a write: tag, length, bytes.
 constexpr char kNoteTag = 'd';
 constexpr size_t kNoteBytes = 9;
 constexpr size_t kHeadBytes = kBatchHeaderBytes + 2 + kNoteBytes;  // all that is looked at
-
-template <typename T>
-T LittleEndian(BytesView bytes) {
-  T value = 0;
-  for (size_t i = sizeof(T); i-- > 0;) {
-    value = static_cast<T>(value << 8) | static_cast<uint8_t>(bytes[i]);
-  }
-  return value;
-}
-
-// CRC-32C as RocksDB stores it: rotated and shifted, so that the checksum of data that holds
-// checksums is not weakened.
-uint32_t StoredChecksum(BytesView bytes) {
-  const uint32_t sum = ExtendCrc32c(0, bytes.data(), bytes.size());
-  return ((sum >> 15) | (sum << 17)) + 0xa282ead8u;
-}
 
 // The beginning of a write, as far as it matters here.
 struct Write {
@@ -79,6 +64,7 @@ class GapFinder {
     }
     return write.durable < *next_;  // else something durable is missing before it
   }
+  Commit newest() const { return {next_.value_or(0) > 0 ? *next_ - 1 : 0}; }
 
  private:
   std::optional<uint64_t> next_;  // the sequence number that continues what is whole
@@ -160,7 +146,8 @@ Bytes EncodeDurableNote(uint64_t durable_commit) {
   return note;
 }
 
-Result<void> CheckLogs(::rocksdb::FileSystem& files, const std::string& db_path) {
+Result<std::vector<std::string>> LogNames(::rocksdb::FileSystem& files,
+                                          const std::string& db_path) {
   std::vector<std::string> names;
   if (const auto status = files.GetChildren(db_path, {}, &names, nullptr); !status.ok()) {
     return ToError(status, "list " + db_path);
@@ -170,11 +157,16 @@ Result<void> CheckLogs(::rocksdb::FileSystem& files, const std::string& db_path)
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   });
+  return names;
+}
+
+Result<Commit> CheckLogs(::rocksdb::FileSystem& files, const std::string& db_path) {
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<std::string> names, LogNames(files, db_path));
   GapFinder gaps;
   for (const std::string& name : names) {
     CAIRN_RETURN_IF_ERROR(CheckLog(files, db_path + "/" + name, gaps));
   }
-  return {};
+  return gaps.newest();
 }
 
 }  // namespace cairn::store::rocks

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "store/transaction.h"
 
 namespace cairn::store::rocks {
 
@@ -24,7 +26,11 @@ namespace cairn::store::rocks {
 // durable. Damage within the very last sync's records cannot be told from a torn end.
 Bytes EncodeDurableNote(uint64_t durable_commit);
 
-// Reads the log files in `db_path`; an error names the damaged one and the place.
-Result<void> CheckLogs(::rocksdb::FileSystem& files, const std::string& db_path);
+// The names of the log files in `db_path`, the oldest first.
+Result<std::vector<std::string>> LogNames(::rocksdb::FileSystem& files, const std::string& db_path);
+
+// Reads the log files in `db_path`; an error names the damaged one and the place. Returns the
+// newest commit up to which they have no gap; tables may hold newer ones.
+Result<Commit> CheckLogs(::rocksdb::FileSystem& files, const std::string& db_path);
 
 }  // namespace cairn::store::rocks

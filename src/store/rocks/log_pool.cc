@@ -10,16 +10,17 @@ namespace cairn::store::rocks {
 namespace {
 
 constexpr size_t kZeroBytes = 1024 * 1024;
+// Files are prepared while there is room for so many of them.
+constexpr uint64_t kFreeFiles = 4;
 
 }  // namespace
 
-LogPool::LogPool(const std::shared_ptr<::rocksdb::FileSystem>& base, std::string directory,
+LogPool::LogPool(std::shared_ptr<::rocksdb::FileSystem> files, std::string directory,
                  uint64_t file_bytes, Log log)
-    : FileSystemWrapper(base),
+    : files_(std::move(files)),
       directory_(std::move(directory)),
       file_bytes_(file_bytes),
       log_(std::move(log)) {
-  RemoveLeftovers();
   thread_ = std::thread([this] { ThreadMain(); });
 }
 
@@ -30,39 +31,23 @@ LogPool::~LogPool() {
   }
   changed_.notify_all();
   thread_.join();
-  RemoveLeftovers();
+  if (!ready_.empty()) files_->DeleteFile(ready_, {}, nullptr);
 }
 
-void LogPool::RemoveLeftovers() {
-  std::vector<std::string> names;
-  if (!target()->GetChildren(directory_, {}, &names, nullptr).ok()) return;
-  for (const std::string& name : names) {
-    if (name.ends_with(".zero")) target()->DeleteFile(directory_ + "/" + name, {}, nullptr);
+std::string LogPool::Take() {
+  std::string path;
+  {
+    const std::lock_guard lock(mutex_);
+    path.swap(ready_);
+    failed_ = false;
   }
-}
-
-::rocksdb::IOStatus LogPool::NewWritableFile(const std::string& name,
-                                             const ::rocksdb::FileOptions& options,
-                                             std::unique_ptr<::rocksdb::FSWritableFile>* result,
-                                             ::rocksdb::IODebugContext* debug) {
-  if (name.ends_with(".log")) {
-    std::string prepared;
-    {
-      const std::lock_guard lock(mutex_);
-      prepared.swap(ready_);
-    }
-    changed_.notify_all();
-    if (!prepared.empty() &&
-        target()->ReuseWritableFile(name, prepared, options, result, debug).ok()) {
-      return ::rocksdb::IOStatus::OK();
-    }
-  }
-  return target()->NewWritableFile(name, options, result, debug);
+  changed_.notify_all();
+  return path;
 }
 
 void LogPool::WaitUntilReady() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !ready_.empty() || gave_up_; });
+  changed_.wait(lock, [this] { return !ready_.empty() || failed_; });
 }
 
 void LogPool::ThreadMain() {
@@ -74,23 +59,27 @@ void LogPool::ThreadMain() {
     const ::rocksdb::IOStatus status = Prepare(path);
     lock.lock();
     if (!status.ok()) {
-      // Only speed is lost; the disk may be full, so it is not tried again.
-      target()->DeleteFile(path, {}, nullptr);
-      log_.Warn("no zero-filled log files", {{"reason", status.ToString()}});
-      gave_up_ = true;
-      changed_.notify_all();
-      return;
+      // Only speed is lost. The disk may be full, so it is tried again when the next log begins.
+      files_->DeleteFile(path, {}, nullptr);
+      if (!stopping_) log_.Warn("no zero-filled log file", {{"reason", status.ToString()}});
+      failed_ = true;
+    } else {
+      ready_ = std::move(path);
     }
-    ready_ = std::move(path);
     changed_.notify_all();
-    changed_.wait(lock, [this] { return stopping_ || ready_.empty(); });
+    changed_.wait(lock, [this] { return stopping_ || (ready_.empty() && !failed_); });
   }
 }
 
 ::rocksdb::IOStatus LogPool::Prepare(const std::string& path) {
+  // The last room on a disk is for what is needed.
+  uint64_t free_bytes = 0;
+  ::rocksdb::IOStatus status = files_->GetFreeSpace(directory_, {}, &free_bytes, nullptr);
+  if (status.ok() && free_bytes / kFreeFiles < file_bytes_) {
+    return ::rocksdb::IOStatus::NoSpace("little room is left on the disk");
+  }
   std::unique_ptr<::rocksdb::FSWritableFile> file;
-  ::rocksdb::IOStatus status =
-      target()->NewWritableFile(path, ::rocksdb::FileOptions(), &file, nullptr);
+  status = files_->NewWritableFile(path, ::rocksdb::FileOptions(), &file, nullptr);
   const std::string zeros(kZeroBytes, '\0');
   for (uint64_t written = 0; status.ok() && written < file_bytes_; written += zeros.size()) {
     {

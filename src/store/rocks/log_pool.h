@@ -12,41 +12,38 @@
 
 namespace cairn::store::rocks {
 
-// A file system that gives RocksDB write-ahead log files which are already full of zeros on disk.
+// Keeps a file ready that is already full of zeros on disk, for the next write-ahead log.
 //
 // An fsync of a growing file also writes its new length and block list; an fsync of a file that is
 // overwritten in place writes only the data, in about half the time. A background thread keeps the
-// next file ready; when none is, RocksDB gets an ordinary new file, so nothing ever waits for it.
+// next file ready; when none is, the log begins as an ordinary file, so nothing ever waits for it.
 //
-// Logs only: everything else goes to the file system beneath. RocksDB cuts a log to its real length
-// when it closes it. After a crash the rest of the last log is zeros, which RocksDB's reader takes
-// for the end of the log. A prepared file is renamed into place before its first use, and RocksDB
-// syncs the directory with the first sync of a log, so a power loss leaves either no log or a valid
-// one.
-class LogPool final : public ::rocksdb::FileSystemWrapper {
+// RocksDB cuts a log to its real length when it closes it. After a crash the rest of the last log
+// is zeros, which RocksDB's reader takes for the end of the log. A prepared file is renamed into
+// place before its first use, and the directory is synced with the first sync of a log, so a power
+// loss leaves either no log or a valid one.
+class LogPool {
  public:
-  // `directory` is the pool's own, on the same file system as the logs; leftovers in it are
-  // removed.
-  LogPool(const std::shared_ptr<::rocksdb::FileSystem>& base, std::string directory,
-          uint64_t file_bytes, Log log);
-  ~LogPool() override;
+  // `directory` exists, on the same file system as the logs.
+  LogPool(std::shared_ptr<::rocksdb::FileSystem> files, std::string directory, uint64_t file_bytes,
+          Log log);
+  ~LogPool();
+  LogPool(const LogPool&) = delete;
+  LogPool& operator=(const LogPool&) = delete;
 
-  static const char* kClassName() { return "CairnLogPool"; }
-  const char* Name() const override { return kClassName(); }
+  uint64_t file_bytes() const { return file_bytes_; }
+  // The path of a file of zeros, which is the caller's from now on; empty if none is ready. Starts
+  // on the next one.
+  std::string Take();
 
-  ::rocksdb::IOStatus NewWritableFile(const std::string& name,
-                                      const ::rocksdb::FileOptions& options,
-                                      std::unique_ptr<::rocksdb::FSWritableFile>* result,
-                                      ::rocksdb::IODebugContext* debug) override;
-
-  // Waits until a file is ready or the pool has given up; for tests.
+  // Waits until a file is ready or there was no room for one; for tests.
   void WaitUntilReady();
 
  private:
   void ThreadMain();
   ::rocksdb::IOStatus Prepare(const std::string& path);
-  void RemoveLeftovers();
 
+  const std::shared_ptr<::rocksdb::FileSystem> files_;
   const std::string directory_;
   const uint64_t file_bytes_;
   Log log_;
@@ -55,7 +52,7 @@ class LogPool final : public ::rocksdb::FileSystemWrapper {
   std::condition_variable changed_;
   std::string ready_;  // empty: none
   bool stopping_ = false;
-  bool gave_up_ = false;
+  bool failed_ = false;  // the last try; tried again with the next Take
   std::thread thread_;
 };
 

@@ -21,19 +21,24 @@ namespace cairn::store::rocks {
 //   FORMAT     what wrote this directory and in which format version, in text
 //   lock       held by the process that serves the directory
 //   db/        RocksDB: one column family per space
-//   logpool/   zero-filled files that become write-ahead logs; nothing in it is needed
+//   DURABLE    the newest commit that is known to be durable (durable_mark.h)
+//   logpool/   prepared files that become write-ahead logs; nothing in it is needed
 //
 // A directory of an older version is served, and is of this one from then on. 2: sorted sets count
 // ranks in nodes, small hashes and sets are one record. 3: records of larger ones know what they
 // may have, elements of lists share rows. 4: events of one operation on jobs share rows, as do
-// leases that were given out together.
-inline constexpr int kFormatVersion = 4;
+// leases that were given out together. 5: small hashes and sets know in what order their members
+// were added, streams how large their last node is.
+inline constexpr int kFormatVersion = 5;
 
 // How the engine's memory is split. Each part is a bound, not a reservation.
 struct MemoryBudget {
   uint64_t value_cache_bytes = 0;
   uint64_t block_cache_bytes = 0;
   uint64_t write_buffer_bytes = 0;
+  // What one transaction may write. It stands in memory several times while it is written, and
+  // again when the next start reads the log.
+  uint64_t transaction_bytes = 0;
 
   static MemoryBudget FromTotal(uint64_t bytes);
   // A quarter of the machine's (or container's) memory, at least 192 MiB, at most 16 GiB.
@@ -59,6 +64,10 @@ struct Options {
 // Refuses, naming what is wrong: a directory that another process serves, one written by a newer
 // format version, one that holds something else than a Cairn store, a damaged file.
 Result<std::unique_ptr<Store>> Open(const Options& options, const Clock& clock, const Log& log);
+
+// Whether Open would refuse the directory, which is a store that nobody uses: reads what a start
+// reads, and changes nothing.
+Result<void> CheckStart(const Options& options);
 
 // Copies the backup made by Store::Backup into `directory`, which must be empty or missing,
 // checking every file against the checksums the backup recorded, and opens it once to prove that it

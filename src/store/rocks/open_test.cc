@@ -1,10 +1,16 @@
 // The data directory, backup and restore, the log pool: what open.h promises.
 #include "store/rocks/open.h"
 
+#include <rocksdb/env.h>
+#include <rocksdb/sst_file_reader.h>
+#include <rocksdb/table_properties.h>
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "store/rocks/directory.h"
-#include "store/rocks/log_pool.h"
+#include "store/rocks/log_files.h"
+#include "store/rocks/tuning.h"
 #include "store/testing/fixture.h"
 
 namespace cairn::store::rocks {
@@ -122,6 +128,66 @@ class DamagedLogTest : public OpenTest {
   }
 };
 
+// What acknowledged writes are lost with is missed, whatever happened to the log.
+TEST_F(DamagedLogTest, MissingLogIsMissedAndTheStartSaysWhatToDo) {
+  const fs::path log = WriteLog(60);
+  fs::rename(log, dir_ / "aside.log");
+  ExpectRefused("was durable: a log");
+  ExpectRefused("remove " + (data() / "DURABLE").string());
+  EXPECT_FALSE(CheckStart(options_).ok()) << "doctor has to find it too";
+  fs::rename(dir_ / "aside.log", log);
+  EXPECT_TRUE(CheckStart(options_).ok());
+  Reopen();
+  EXPECT_EQ(Get("k59"), Bytes(3000, 'x'));
+}
+
+TEST_F(DamagedLogTest, ZeroedOrShortenedLogIsMissed) {
+  const fs::path log = WriteLog(60);
+  const std::string whole = ReadFile(log);
+  for (const std::string& left :
+       {std::string(whole.size(), '\0'), std::string(), whole.substr(0, whole.size() / 2)}) {
+    WriteFile(log, left);
+    ExpectRefused("was durable");
+  }
+}
+
+TEST_F(DamagedLogTest, GoingOnWithoutWhatIsLostIsUpToTheOperator) {
+  fs::remove(WriteLog(60));
+  ExpectRefused("was durable");
+  fs::remove(data() / "DURABLE");
+  Reopen();
+  EXPECT_EQ(Get("k0"), std::nullopt);
+}
+
+TEST_F(DamagedLogTest, LostDatabaseIsMissed) {
+  WriteLog(3);
+  fs::remove_all(data() / "db");
+  ExpectRefused("was durable");
+}
+
+TEST_F(DamagedLogTest, DamagedMarkIsNamed) {
+  WriteLog(3);
+  Damage(data() / "DURABLE");
+  ExpectRefused("DURABLE is damaged");
+}
+
+TEST_F(DamagedLogTest, WhatWasNeverSyncedIsNotMissed) {
+  for (const Durability durability : {Durability::kInterval, Durability::kOs}) {
+    options_.durability = durability;
+    options_.sync_interval = std::chrono::hours(1);
+    Reopen();
+    // Its log is lost with the power.
+    fs::copy(data(), dir_ / "before", fs::copy_options::recursive);
+    for (int i = 0; i < 10; ++i) Put("k" + std::to_string(i), "v");
+    fs::copy_file(data() / "DURABLE", dir_ / "before/DURABLE",
+                  fs::copy_options::overwrite_existing);
+    store_.reset();
+    fs::remove_all(data());
+    fs::rename(dir_ / "before", data());
+    EXPECT_TRUE(rocks::Open(options_, clock_, Log::Silent()).ok());
+  }
+}
+
 TEST_F(DamagedLogTest, BadByteInTheMiddleIsNamedAndStopsTheStart) {
   const fs::path log = WriteLog(60);
   ASSERT_GT(fs::file_size(log), 100'000u);
@@ -156,6 +222,8 @@ TEST_F(DamagedLogTest, WholeLogIsNeverTakenForDamaged) {
 
 TEST_F(DamagedLogTest, TornEndIsCutOff) {
   const fs::path log = WriteLog(60);
+  // That it was durable is not known: power was lost before the mark reached the disk.
+  fs::remove(data() / "DURABLE");
   std::string text = ReadFile(log);
   text.resize(text.size() - 1000);
   WriteFile(log, text + std::string(100'000, '\0'));
@@ -216,6 +284,35 @@ TEST_F(OpenTest, DamagedBackupIsRefusedNamingTheFile) {
   ExpectRefused("no FORMAT file");
 }
 
+TEST_F(OpenTest, BackupWithADamagedFormatLeavesNothingThatServes) {
+  Put("a", "1");
+  ASSERT_TRUE(store_->Backup(dir_ / "backup").ok());
+  const fs::path format = fs::path(dir_ / "backup") / "FORMAT";
+  const std::string whole = ReadFile(format);
+  for (const std::string& damaged : {whole + "x", std::string(), std::string("cairn store\n")}) {
+    WriteFile(format, damaged);
+    const std::string target = dir_ / ("restored" + std::to_string(damaged.size()));
+    const auto restored = Restore(dir_ / "backup", target);
+    ASSERT_FALSE(restored.ok());
+    EXPECT_NE(restored.error().message.find(format.string()), std::string::npos);
+    options_.directory = target;
+    ExpectRefused("no FORMAT file");
+  }
+}
+
+TEST_F(OpenTest, BackupThatDoesNotNameTheDatabaseIsRefused) {
+  Put("a", "1");
+  ASSERT_TRUE(store_->Backup(dir_ / "backup").ok());
+  const fs::path manifest = fs::path(dir_ / "backup") / "BACKUP";
+  std::string text = ReadFile(manifest);
+  const size_t at = text.rfind('\n', text.find("db/CURRENT"));
+  text.erase(at, text.find('\n', at + 1) - at);
+  WriteFile(manifest, text);
+  const auto restored = Restore(dir_ / "backup", dir_ / "restored");
+  ASSERT_FALSE(restored.ok());
+  EXPECT_NE(restored.error().message.find("does not name db/CURRENT"), std::string::npos);
+}
+
 TEST_F(OpenTest, IncompleteBackupIsRefused) {
   Put("a", "1");
   ASSERT_TRUE(store_->Backup(dir_ / "backup").ok());
@@ -265,6 +362,49 @@ TEST_F(OpenTest, ScanThatHadToGoToDiskBringsWhatFollowsIntoMemory) {
   EXPECT_TRUE(group->Run(Scopes(), Access::kRead, ten_from(2'900)).ok());
 }
 
+// What a lookup needs beside its row must be able to stay in memory, or each one reads it again.
+TEST_F(OpenTest, IndexAndFilterBlocksAreSmallBesideAShardOfTheCache) {
+  for (int batch = 0; batch < 10; ++batch) {
+    const auto put = store_->Run(Scopes::Exclusive(), [&](Transaction& txn) -> Result<void> {
+      for (int i = 0; i < 10'000; ++i) {
+        txn.Put({Space::kData, std::to_string(batch * 10'000 + i)}, Bytes(20, 'x'));
+      }
+      return {};
+    });
+    ASSERT_TRUE(put.ok());
+  }
+  Reopen();  // recovery flushes the log into tables
+  store_.reset();
+  const uint64_t cache_bytes = options_.memory.block_cache_bytes;
+  const uint64_t shard_bytes = cache_bytes >> BlockCacheShardBits(cache_bytes);
+  uint64_t keys = 0;
+  for (const auto& entry : fs::directory_iterator(data() / "db")) {
+    if (entry.path().extension() != ".sst") continue;
+    ::rocksdb::SstFileReader reader{::rocksdb::Options()};
+    ASSERT_TRUE(reader.Open(entry.path()).ok());
+    const auto properties = reader.GetTableProperties();
+    keys += properties->num_entries;
+    ASSERT_GT(properties->index_partitions, 0u);
+    // Each part of the index has a part of the filter.
+    EXPECT_LT(properties->index_size / properties->index_partitions, shard_bytes / 256);
+    EXPECT_LT(properties->filter_size / properties->index_partitions, shard_bytes / 256);
+    EXPECT_LT(properties->top_level_index_size, shard_bytes / 64);
+  }
+  EXPECT_GT(keys, 100'000u);
+}
+
+TEST(TuningTest, ShardOfTheBlockCacheHoldsLargeBlocks) {
+  for (const uint64_t mib : {1, 24, 96, 128, 256, 1024, 4096, 65'536}) {
+    const uint64_t bytes = mib << 20;
+    const int bits = BlockCacheShardBits(bytes);
+    EXPECT_LE(bits, 6);
+    EXPECT_GE(bytes >> bits, std::min(bytes, uint64_t{16} << 20));
+  }
+  EXPECT_EQ(BlockCacheShardBits(uint64_t{1} << 20), 0);
+  EXPECT_EQ(BlockCacheShardBits(uint64_t{96} << 20), 2);
+  EXPECT_EQ(BlockCacheShardBits(uint64_t{6} << 30), 6);
+}
+
 TEST_F(OpenTest, MemoryBudgetIsSplitWithoutRemainder) {
   for (const uint64_t total : {uint64_t{32} << 20, uint64_t{1} << 30, uint64_t{64} << 30}) {
     const MemoryBudget budget = MemoryBudget::FromTotal(total);
@@ -274,21 +414,87 @@ TEST_F(OpenTest, MemoryBudgetIsSplitWithoutRemainder) {
   EXPECT_GE(MemoryBudget::DefaultTotal(), uint64_t{192} << 20);
 }
 
-TEST(LogPoolTest, GivesPreparedFilesToLogsOnly) {
-  const cairn::testing::TempDirectory dir;
-  fs::create_directory(dir / "pool");
-  WriteFile(dir / "pool/7.zero", "left over");
-  LogPool pool(::rocksdb::FileSystem::Default(), dir / "pool", 3 << 20, Log::Silent());
-  pool.WaitUntilReady();
-  std::unique_ptr<::rocksdb::FSWritableFile> log;
-  ASSERT_TRUE(pool.NewWritableFile(dir / "1.log", {}, &log, nullptr).ok());
-  EXPECT_EQ(fs::file_size(dir / "1.log"), uint64_t{3} << 20);
+class LogFilesTest : public ::testing::Test {
+ protected:
+  LogFilesTest() { fs::create_directory(dir_ / "pool"); }
+
+  std::unique_ptr<LogFiles> Open(uint64_t zero_file_bytes) {
+    return std::make_unique<LogFiles>(
+        ::rocksdb::FileSystem::Default(),
+        LogFiles::Options{.directory = dir_ / "pool",
+                          .zero_file_bytes = zero_file_bytes,
+                          .appended = [this] { ++appended_; },
+                          .failed = [this](const auto& status) { failure_ = status; }},
+        Log::Silent());
+  }
+  static std::unique_ptr<::rocksdb::FSWritableFile> NewFile(LogFiles& files,
+                                                            const std::string& path) {
+    std::unique_ptr<::rocksdb::FSWritableFile> file;
+    EXPECT_TRUE(files.NewWritableFile(path, {}, &file, nullptr).ok());
+    return file;
+  }
+  // On disk, whatever the file's length.
+  static uint64_t RoomOf(const std::string& path) {
+    struct stat found {};
+    EXPECT_EQ(stat(path.c_str(), &found), 0);
+    return static_cast<uint64_t>(found.st_blocks) * 512;
+  }
+
+  const cairn::testing::TempDirectory dir_;
+  int appended_ = 0;
+  ::rocksdb::IOStatus failure_;
+};
+
+TEST_F(LogFilesTest, GivesPreparedFilesToLogsOnly) {
+  const auto files = Open(3 << 20);
+  files->WaitForZeros();
+  const auto log = NewFile(*files, dir_ / "1.log");
+  EXPECT_EQ(fs::file_size(dir_ / "1.log"), uint64_t{3} << 20);
   ASSERT_TRUE(log->Append("abc", {}, nullptr).ok());
   ASSERT_TRUE(log->Sync({}, nullptr).ok());
-  EXPECT_EQ(ReadFile(dir / "1.log"), "abc" + std::string((3 << 20) - 3, '\0'));
-  std::unique_ptr<::rocksdb::FSWritableFile> table;
-  ASSERT_TRUE(pool.NewWritableFile(dir / "2.sst", {}, &table, nullptr).ok());
-  EXPECT_EQ(fs::file_size(dir / "2.sst"), 0u);
+  EXPECT_EQ(ReadFile(dir_ / "1.log"), "abc" + std::string((3 << 20) - 3, '\0'));
+  EXPECT_EQ(appended_, 1);
+  const auto table = NewFile(*files, dir_ / "2.sst");
+  EXPECT_EQ(fs::file_size(dir_ / "2.sst"), 0u);
+}
+
+TEST_F(LogFilesTest, ReservesRoomInTheLogAndInTheOneAfterIt) {
+  const auto files = Open(0);
+  auto log = NewFile(*files, dir_ / "1.log");
+  ASSERT_TRUE(files->Reserve(6 << 20).ok());
+  EXPECT_GE(RoomOf(dir_ / "1.log"), uint64_t{6} << 20);
+  EXPECT_EQ(fs::file_size(dir_ / "1.log"), 0u);
+  ASSERT_TRUE(fs::exists(dir_ / "pool/1.spare"));
+  EXPECT_GE(RoomOf(dir_ / "pool/1.spare"), uint64_t{6} << 20);
+
+  const auto next = NewFile(*files, dir_ / "2.log");
+  EXPECT_FALSE(fs::exists(dir_ / "pool/1.spare"));
+  EXPECT_GE(RoomOf(dir_ / "2.log"), uint64_t{6} << 20);
+  ASSERT_TRUE(files->Reserve(1).ok());
+  EXPECT_TRUE(fs::exists(dir_ / "pool/2.spare"));
+}
+
+TEST_F(LogFilesTest, SyncsEveryOpenLogAndSkipsClosedOnes) {
+  const auto files = Open(0);
+  auto first = NewFile(*files, dir_ / "1.log");
+  ASSERT_TRUE(first->Append("abc", {}, nullptr).ok());
+  const auto second = NewFile(*files, dir_ / "2.log");
+  ASSERT_TRUE(second->Append("abc", {}, nullptr).ok());
+  EXPECT_TRUE(files->Sync().ok());
+  ASSERT_TRUE(first->Close({}, nullptr).ok());
+  EXPECT_TRUE(files->Sync().ok());
+  EXPECT_TRUE(failure_.ok());
+}
+
+TEST_F(LogFilesTest, MessagesThatCannotBeWrittenAreDropped) {
+  const auto files = Open(0);
+  std::shared_ptr<::rocksdb::Logger> messages;
+  ASSERT_TRUE(files->NewLogger(dir_ / "no/such/LOG", {}, &messages, nullptr).ok());
+  ::rocksdb::Log(messages, "to %s", "nobody");
+  ASSERT_TRUE(files->NewLogger(dir_ / "LOG", {}, &messages, nullptr).ok());
+  ::rocksdb::Log(::rocksdb::InfoLogLevel::ERROR_LEVEL, messages, "to %s", "somebody");
+  messages.reset();
+  EXPECT_NE(ReadFile(dir_ / "LOG").find("to somebody\n"), std::string::npos);
 }
 
 class PooledStoreTest : public OpenTest {

@@ -10,6 +10,10 @@ namespace {
 // free within a turn, while one held by a thread that reads from disk may take far longer.
 constexpr int kSpins = 200;
 
+// A group that has written this much commits before its next body, so that its record in the log
+// stays near what a body alone may write.
+constexpr size_t kGroupBytes = 16 * 1024 * 1024;
+
 // Stripes::Collect gives all of them for an exclusive scope; looking at each would tell no more
 // than the newest commit does.
 bool CoversEverything(const Scopes& scopes) { return scopes.exclusive(); }
@@ -21,6 +25,7 @@ RocksGroup::RocksGroup(Engine& engine, Sequencer& sequencer, Syncer& syncer, Wai
       sequencer_(sequencer),
       syncer_(syncer),
       waiting_(waiting),
+      writes_(engine.transaction_bytes),
       transaction_(engine, writes_, waiting) {}
 
 RocksGroup::~RocksGroup() { ReleaseFrom(0); }
@@ -48,10 +53,7 @@ bool RocksGroup::TryAcquireWanted() {
 Result<bool> RocksGroup::AcquireWanted() {
   if (TryAcquireWanted()) return true;
   // Never wait while holding stripes: commit what the group has so far, which frees them.
-  if (Result<Commit> committed = Submit(); !committed.ok()) {
-    failed_ = committed.error();
-    return committed.error();
-  }
+  CAIRN_RETURN_IF_ERROR(SubmitEarly());
   if (waiting_ == Waiting::kAllowed) {
     for (const Stripes::Index stripe : wanted_) {
       engine_.stripes.Acquire(stripe, this);
@@ -70,11 +72,13 @@ Result<void> RocksGroup::RunBody(Access access, Body body) {
   auto view = RocksTransaction::View::kOptimistic;
   for (;;) {
     const WriteSet::Mark mark = writes_.mark();
+    writes_.BeginBody();
     transaction_.Begin(access, view);
     Result<void> result = body(transaction_);
     const bool restart = transaction_.needs_restart();
     // A body that swallowed a failed read has decided on something it did not know.
     if (result.ok() && transaction_.read_error()) result = *transaction_.read_error();
+    if (writes_.over_limit()) result = writes_.limit_error();
     transaction_.End();
     if (!result.ok()) writes_.UndoTo(mark);
     if (!restart) return result;
@@ -110,6 +114,7 @@ Result<Dependency> RocksGroup::Run(const Scopes& scopes, Access access, Body bod
   }
 
   if (const auto failure = engine_.failure.get()) return *failure;
+  if (writes_.bytes() > kGroupBytes) CAIRN_RETURN_IF_ERROR(SubmitEarly());
   const size_t held_before = held_.size();
   CAIRN_ASSIGN_OR_RETURN(const bool acquired, AcquireWanted());
   if (!acquired) return Error{ErrorCode::kWouldBlock, "another thread holds the scopes"};
@@ -146,6 +151,13 @@ Result<Commit> RocksGroup::Submit() {
   }
   writes_.Clear();
   return commit;
+}
+
+Result<void> RocksGroup::SubmitEarly() {
+  Result<Commit> committed = Submit();
+  if (committed.ok()) return {};
+  failed_ = committed.error();
+  return committed.error();
 }
 
 Result<Commit> RocksGroup::Finish() {

@@ -30,6 +30,8 @@ class RocksGroup final : public Group {
   void ReleaseFrom(size_t first);
   Result<void> RunBody(Access access, Body body);
   Result<Commit> Submit();
+  // Commits what the group has so far; a failure is also told by the next Finish.
+  Result<void> SubmitEarly();
   Dependency DependencyOf(const Scopes& scopes, bool wrote, bool shares_held) const;
 
   Engine& engine_;

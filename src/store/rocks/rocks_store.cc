@@ -1,18 +1,12 @@
 #include "store/rocks/rocks_store.h"
 
-#include <fmt/format.h>
 #include <rocksdb/cache.h>
-#include <rocksdb/convenience.h>
 #include <rocksdb/env.h>
-#include <rocksdb/sst_file_reader.h>
-#include <rocksdb/table_properties.h>
-#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_buffer_manager.h>
 
-#include <filesystem>
-
-#include "store/rocks/log_check.h"
-#include "store/rocks/log_pool.h"
+#include "store/rocks/log_files.h"
+#include "store/rocks/log_split.h"
+#include "store/rocks/recovery.h"
 #include "store/rocks/rocks_group.h"
 #include "store/rocks/status.h"
 #include "store/rocks/tuning.h"
@@ -69,39 +63,16 @@ class RocksSnapshot final : public Snapshot {
   const Commit commit_;
 };
 
-std::shared_ptr<::rocksdb::FileSystem> BaseFileSystem(const Options& options) {
-  return options.file_system ? options.file_system : ::rocksdb::FileSystem::Default();
-}
-
-// RocksDB's messages about damage do not always say where it is. Looks for the file.
-std::string FindDamage(const std::string& db_path, const ::rocksdb::Status& status) {
-  std::string said = status.ToString();
-  // RocksDB looks for a missing table under its old extension last, and names that.
-  if (const size_t at = said.find(".ldb"); at != std::string::npos) said.replace(at, 4, ".sst");
-  if (said.find(".sst") != std::string::npos || said.find(".log") != std::string::npos ||
-      said.find("MANIFEST-") != std::string::npos || said.find("CURRENT") != std::string::npos) {
-    return said;
-  }
-  std::error_code ignored;
-  std::string manifest;
-  for (const auto& entry : std::filesystem::directory_iterator(db_path, ignored)) {
-    if (entry.path().filename().string().starts_with("MANIFEST-")) manifest = entry.path();
-    if (entry.path().extension() != ".sst") continue;
-    ::rocksdb::SstFileReader reader{::rocksdb::Options()};
-    auto checked = reader.Open(entry.path());
-    if (checked.ok()) checked = reader.VerifyChecksum();
-    if (!checked.ok()) return fmt::format("{}: {}", entry.path().string(), checked.ToString());
-  }
-  return fmt::format("{} (damaged file: {})", said, manifest);
-}
-
 }  // namespace
 
 RocksStore::RocksStore(const Options& options, const Clock& clock, const Log& log)
     : version_(options.version),
-      engine_(clock, log, options.memory.value_cache_bytes),
+      engine_(clock, log, options.memory),
       syncer_(engine_, options.durability, options.sync_interval),
-      sequencer_(engine_, [this](Commit commit, size_t bytes) { syncer_.Written(commit, bytes); }),
+      sequencer_(
+          engine_, [this](Commit commit, size_t bytes) { syncer_.Written(commit, bytes); },
+          [this] { syncer_.Stopped(); }),
+      disk_watch_(engine_, [this] { syncer_.Stopped(); }),
       range_deletions_(engine_, options.range_deletion_rest) {}
 
 Result<std::unique_ptr<RocksStore>> RocksStore::Open(const Options& options, const Clock& clock,
@@ -109,54 +80,89 @@ Result<std::unique_ptr<RocksStore>> RocksStore::Open(const Options& options, con
   std::unique_ptr<RocksStore> store(new RocksStore(options, clock, log));
   CAIRN_ASSIGN_OR_RETURN(store->directory_, DataDirectory::Open(options.directory, options.version,
                                                                 BaseFileSystem(options)));
-  CAIRN_RETURN_IF_ERROR(CheckLogs(*BaseFileSystem(options), store->directory_->db_path()));
+  CAIRN_RETURN_IF_ERROR(CheckRecovery(options));
+  SplitLargeWrites(*BaseFileSystem(options), store->directory_->db_path(), log);
   CAIRN_RETURN_IF_ERROR(store->OpenDatabase(options));
   CAIRN_RETURN_IF_ERROR(store->LoadNumbers());
+  store->disk_watch_.LookForRoom();
   store->syncer_.Start();
+  store->disk_watch_.Start();
   store->range_deletions_.Start();
   return store;
 }
 
 Result<void> RocksStore::OpenDatabase(const Options& options) {
-  std::shared_ptr<::rocksdb::FileSystem> files = BaseFileSystem(options);
-  if (options.log_pool && options.durability == Durability::kSync) {
-    files = std::make_shared<LogPool>(files, directory_->log_pool_path(), MemtableBytes(options),
-                                      engine_.log);
-  }
-  env_ = ::rocksdb::NewCompositeEnv(files);
-  block_cache_ = ::rocksdb::NewLRUCache(options.memory.block_cache_bytes);
+  const std::shared_ptr<::rocksdb::FileSystem> files = BaseFileSystem(options);
+  LogFiles::RemoveLeftovers(*files, directory_->log_pool_path());
+  const auto failed = [this](const ::rocksdb::IOStatus& status) {
+    engine_.failure.Stop(ToError(status, "write the log"));
+    syncer_.Stopped();
+  };
+  const bool zeros = options.log_pool && options.durability == Durability::kSync;
+  engine_.log_files = std::make_shared<LogFiles>(
+      files,
+      LogFiles::Options{.directory = directory_->log_pool_path(),
+                        .zero_file_bytes = zeros ? MemtableBytes(options) : 0,
+                        .appended = [this] { sequencer_.Logged(); },
+                        .failed = failed},
+      engine_.log);
+  env_ = ::rocksdb::NewCompositeEnv(engine_.log_files);
+  block_cache_ = MakeBlockCache(options);
 
   ::rocksdb::DBOptions db_options = MakeDbOptions(options);
   db_options.env = env_.get();
+  db_options.listeners.push_back(disk_watch_.MakeListener());
+  // Tests that look at each step of a disk would look at little else.
+  if (options.file_system) db_options.info_log = NoMessages();
   write_buffers_ = db_options.write_buffer_manager;
-  std::vector<::rocksdb::ColumnFamilyDescriptor> columns;
-  columns.emplace_back(::rocksdb::kDefaultColumnFamilyName,
-                       MakeColumnOptions(Space::kSystem, options, block_cache_));
+  ::rocksdb::Status status = ::rocksdb::Status::NoSpace("the log's rows do not fit in tables");
+  if (HasRoomForTables(*files, directory_->db_path())) {
+    status = TryOpenDatabase(options, db_options, Recovery::kToTables);
+  }
+  if (status.IsNoSpace()) {
+    engine_.log.Warn("the disk is full: the log is kept in memory as well until there is room",
+                     {{"reason", status.ToString()}});
+    CAIRN_RETURN_IF_ERROR(SyncLogs(*files, directory_->db_path()));
+    status = TryOpenDatabase(options, db_options, Recovery::kInMemory);
+  }
+  if (!status.ok()) return OpenError(directory_->db_path(), status);
+  engine_.visible_commit = engine_.db->GetLatestSequenceNumber();
+  if (const auto marked = engine_.durable_mark.Open(*files, directory_->durable_mark_path());
+      !marked.ok()) {
+    engine_.log.Warn("a log that gets lost will not be missed",
+                     {{"reason", marked.error().message}});
+  }
+  return range_deletions_.Find();
+}
+
+::rocksdb::Status RocksStore::TryOpenDatabase(const Options& options,
+                                              ::rocksdb::DBOptions db_options, Recovery recovery) {
+  const bool in_memory = recovery == Recovery::kInMemory;
+  db_options.avoid_flush_during_recovery = in_memory;
+  std::vector<::rocksdb::ColumnFamilyDescriptor> columns = MakeColumns(options, block_cache_);
   for (const Space space : kAllSpaces) {
     const auto memtables = std::make_shared<BTreeMemTableFactory>();
     engine_.memtables[static_cast<size_t>(space)] = memtables;
-    ::rocksdb::ColumnFamilyOptions column_options = MakeColumnOptions(space, options, block_cache_);
-    column_options.memtable_factory = memtables;
-    columns.emplace_back(std::string(SpaceName(space)), column_options);
+    ::rocksdb::ColumnFamilyOptions& column = columns[static_cast<size_t>(space) + 1].options;
+    column.memtable_factory = memtables;
+    // One that is full would be written to a table all the same.
+    if (in_memory) column.write_buffer_size = 4 * db_options.max_total_wal_size;
   }
   std::vector<::rocksdb::ColumnFamilyHandle*> handles;
   ::rocksdb::DB* db = nullptr;
-  const std::string path = directory_->db_path();
-  const ::rocksdb::Status status = ::rocksdb::DB::Open(db_options, path, columns, &handles, &db);
-  if (!status.ok()) {
-    Error error = ToError(status, "open the store");
-    error.message =
-        fmt::format("cannot open the store in {}: {}", path,
-                    status.IsCorruption() ? FindDamage(path, status) : status.ToString());
-    return error;
-  }
+  ::rocksdb::Status status =
+      ::rocksdb::DB::Open(db_options, directory_->db_path(), columns, &handles, &db);
+  if (!status.ok()) return status;
   engine_.db.reset(db);
   db->DestroyColumnFamilyHandle(handles[0]);
   for (const Space space : kAllSpaces) {
-    engine_.columns[static_cast<size_t>(space)] = handles[static_cast<size_t>(space) + 1];
+    ::rocksdb::ColumnFamilyHandle* column = handles[static_cast<size_t>(space) + 1];
+    engine_.columns[static_cast<size_t>(space)] = column;
+    if (in_memory) {
+      db->SetOptions(column, {{"write_buffer_size", std::to_string(MemtableBytes(options))}});
+    }
   }
-  engine_.visible_commit = db->GetLatestSequenceNumber();
-  return range_deletions_.Find();
+  return status;
 }
 
 Result<void> RocksStore::LoadNumbers() {
@@ -172,6 +178,7 @@ Result<void> RocksStore::LoadNumbers() {
 
 RocksStore::~RocksStore() {
   range_deletions_.Stop();
+  disk_watch_.Stop();
   syncer_.Stop();
   if (engine_.db == nullptr) return;
   for (::rocksdb::ColumnFamilyHandle* column : engine_.columns) {
@@ -213,6 +220,19 @@ Subscription RocksStore::OnWake(Topic topic, std::function<void()> waiter) {
   return engine_.wakeups.Subscribe(topic, std::move(waiter));
 }
 
+Subscription RocksStore::OnChange(Space space, ChangeListener listener) {
+  const std::lock_guard lock(engine_.change_mutex);
+  CAIRN_CHECK(!engine_.change_listener, "a store has one listener to changes");
+  engine_.change_space = space;
+  engine_.change_listener = std::move(listener);
+  engine_.change_wanted.store(true);
+  return Subscription([this] {
+    const std::lock_guard lock(engine_.change_mutex);
+    engine_.change_wanted.store(false);
+    engine_.change_listener = nullptr;
+  });
+}
+
 Subscription RocksStore::OnEarlierTimer(std::function<void(Timestamp due)> listener) {
   const std::lock_guard lock(engine_.timer_mutex);
   CAIRN_CHECK(!engine_.earlier_timer, "a store has one timer service");
@@ -226,7 +246,9 @@ Subscription RocksStore::OnEarlierTimer(std::function<void(Timestamp due)> liste
 Result<void> RocksStore::Verify() {
   ::rocksdb::ReadOptions options;
   options.verify_checksums = true;
-  const auto status = engine_.db->VerifyChecksum(options);
+  // Files of older versions have no checksum as a whole.
+  auto status = engine_.db->VerifyFileChecksums(options);
+  if (status.ok()) status = engine_.db->VerifyChecksum(options);
   if (!status.ok()) return ToError(status, "verify the store");
   return {};
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "store/rocks/directory.h"
+#include "store/rocks/disk_watch.h"
 #include "store/rocks/engine.h"
 #include "store/rocks/open.h"
 #include "store/rocks/range_deletions.h"
@@ -29,6 +30,7 @@ class RocksStore final : public Store {
   Result<void> Durable(Commit commit) override { return syncer_.Wait(commit); }
   Subscription OnDurable(std::function<void(Result<Commit>)> listener) override;
   Subscription OnWake(Topic topic, std::function<void()> waiter) override;
+  Subscription OnChange(Space space, ChangeListener listener) override;
   Subscription OnEarlierTimer(std::function<void(Timestamp due)> listener) override;
 
   std::optional<Error> write_failure() const override { return engine_.failure.get(); }
@@ -41,6 +43,11 @@ class RocksStore final : public Store {
   RocksStore(const Options& options, const Clock& clock, const Log& log);
 
   Result<void> OpenDatabase(const Options& options);
+  // How RocksDB recovers what is in the log: by writing it to tables, which is quick to forget, or
+  // by keeping log and memtables, which needs no room on disk.
+  enum class Recovery { kToTables, kInMemory };
+  ::rocksdb::Status TryOpenDatabase(const Options& options, ::rocksdb::DBOptions db_options,
+                                    Recovery recovery);
   Result<void> LoadNumbers();
 
   const std::string version_;
@@ -51,6 +58,7 @@ class RocksStore final : public Store {
   Engine engine_;
   Syncer syncer_;
   Sequencer sequencer_;
+  DiskWatch disk_watch_;
   RangeDeletions range_deletions_;
 };
 

@@ -13,6 +13,12 @@ constexpr int kFirstReadTries = 3;
 ::rocksdb::Slice ToSlice(BytesView bytes) { return {bytes.data(), bytes.size()}; }
 BytesView ToView(const ::rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
+// About what a handler spends on a value it reads, on a row of a scan, on a write, and per byte.
+constexpr size_t kReadNs = 1'000;
+constexpr size_t kRowNs = 800;
+constexpr size_t kWriteNs = 300;
+constexpr size_t kBytesPerNs = 1;
+
 // How many rows more a scan reads that had to leave its loop.
 constexpr int kRowsReadOn = 10'000;
 
@@ -61,6 +67,8 @@ void RocksTransaction::Begin(Access access, View view) {
   needs_restart_ = false;
   stamp_.reset();
   read_error_.reset();
+  left_ns_ = kMaxLoopNs;
+  writes_.set_origin(0);
   if (view == View::kSnapshot) TakeSnapshot();
 }
 
@@ -82,6 +90,10 @@ Error RocksTransaction::Failed(Error error) {
   return error;
 }
 
+Error RocksTransaction::TookTooLong() {
+  return Failed({ErrorCode::kWouldBlock, "a body reads or writes too much for an event loop"});
+}
+
 Error RocksTransaction::Restart() {
   needs_restart_ = true;
   return Failed({ErrorCode::kWouldBlock, "the store changed while the body was reading"});
@@ -97,6 +109,8 @@ bool RocksTransaction::EpochHeld() const { return engine_.writes_begun.load() ==
 }
 
 Result<std::optional<Bytes>> RocksTransaction::Get(Key key) {
+  if (writes_.over_limit()) return Failed(writes_.limit_error());
+  if (!Spend(kReadNs)) return TookTooLong();
   const uint64_t hash = HashOf(key);
   BytesView written;
   const WriteSet::State state = writes_.Find(key, hash, &written);
@@ -104,6 +118,7 @@ Result<std::optional<Bytes>> RocksTransaction::Get(Key key) {
   if (state == WriteSet::State::kDeleted) return std::optional<Bytes>();
   Result<std::optional<Bytes>> value = Load(key, hash);
   if (!value.ok()) return Failed(value.error());
+  if (*value && !Spend((*value)->size() / kBytesPerNs)) return TookTooLong();
   if (!writes_.counters().empty()) {
     if (const int64_t delta = writes_.CounterDelta(key); delta != 0) {
       const int64_t stored =
@@ -161,6 +176,7 @@ Result<void> RocksTransaction::Expect(std::span<const Key> keys) {
 Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& options,
                                     RowVisitor visit) {
   if (range.empty() || options.limit == 0) return {};
+  if (writes_.over_limit()) return Failed(writes_.limit_error());
   if (waiting_ == Waiting::kNotAllowed &&
       engine_.range_deletions[static_cast<size_t>(range.space)].load() != 0) {
     return Failed({ErrorCode::kWouldBlock, "a space with range deletions is scanned elsewhere"});
@@ -179,7 +195,14 @@ Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& optio
     if (!EpochHeld()) return Restart();
     has_read_ = true;
   }
-  Result<void> scanned = ScanIterator(*iterator, &writes_, range, options, visit);
+  bool too_long = false;
+  const auto counted = [&](BytesView key, BytesView value) {
+    too_long = !Spend(kRowNs + (key.size() + value.size()) / kBytesPerNs);
+    return !too_long && visit(key, value);
+  };
+  Result<void> scanned = ScanIterator(*iterator, &writes_, range, options,
+                                      waiting_ == Waiting::kAllowed ? visit : RowVisitor(counted));
+  if (too_long) return TookTooLong();
   if (waiting_ == Waiting::kNotAllowed) {
     if (!scanned.ok() && scanned.error().code == ErrorCode::kWouldBlock) {
       engine_.scan_went_cold.store(true, std::memory_order_relaxed);
@@ -191,15 +214,18 @@ Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& optio
   return {};
 }
 
-void RocksTransaction::CheckWritable() const { CAIRN_CHECK(access_ == Access::kWrite); }
+void RocksTransaction::Write(Key key, size_t bytes) {
+  CheckWritable();
+  if (!Spend(kWriteNs + (key.bytes.size() + bytes) / kBytesPerNs)) (void)TookTooLong();
+}
 
 void RocksTransaction::Put(Key key, BytesView value) {
-  CheckWritable();
+  Write(key, value.size());
   writes_.Put(key, value);
 }
 
 void RocksTransaction::Delete(Key key) {
-  CheckWritable();
+  Write(key, 0);
   writes_.Delete(key);
 }
 

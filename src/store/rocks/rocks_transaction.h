@@ -20,6 +20,10 @@ enum class Waiting {
 // Consistency costs nothing while nobody else commits: the transaction notes the engine's write
 // epoch at its first read and checks it after every read. If the epoch has moved, the body is run
 // again from the start on a RocksDB snapshot (needs_restart).
+//
+// Where waiting is not allowed an event loop stands still meanwhile, so what a body reads and
+// writes is counted as time, roughly. Past kMaxLoopNs every read fails with kWouldBlock, and a body
+// that only writes on fails when it ends: whatever a request turns out to be, it leaves the loop.
 class RocksTransaction final : public Transaction {
  public:
   RocksTransaction(Engine& engine, WriteSet& writes, Waiting waiting);
@@ -29,6 +33,9 @@ class RocksTransaction final : public Transaction {
     kOptimistic,
     kSnapshot,
   };
+  // About what a body may take where waiting is not allowed.
+  static constexpr int64_t kMaxLoopNs = 10'000'000;
+
   // Starts a body.
   void Begin(Access access, View view);
   // Ends it; gives up the snapshot.
@@ -52,12 +59,22 @@ class RocksTransaction final : public Transaction {
   void AfterCommit(std::function<void(Commit)> function) override;
   void SetTimer(Timestamp due, uint8_t kind, BytesView owner, BytesView payload) override;
   void CancelTimer(Timestamp due, uint8_t kind, BytesView owner) override;
+  void set_origin(uint32_t origin) override { writes_.set_origin(origin); }
   uint64_t stamp() override;
   uint64_t NewStamp() override;
 
  private:
   void TakeSnapshot();
-  void CheckWritable() const;
+  void CheckWritable() const { CAIRN_CHECK(access_ == Access::kWrite); }
+  // Counts a write, with its bytes.
+  void Write(Key key, size_t bytes);
+  // Counts time where it is short. False when the body has had enough of it.
+  bool Spend(size_t ns) {
+    if (waiting_ == Waiting::kAllowed) return true;
+    left_ns_ -= static_cast<int64_t>(ns);
+    return left_ns_ >= 0;
+  }
+  Error TookTooLong();
   Error Failed(Error error);
   Error Restart();
   bool EpochHeld() const;
@@ -74,6 +91,7 @@ class RocksTransaction final : public Transaction {
   const ::rocksdb::Snapshot* snapshot_ = nullptr;
   uint64_t epoch_ = 0;  // without a snapshot: the epoch all reads so far belong to
   bool has_read_ = false;
+  int64_t left_ns_ = 0;
   bool needs_restart_ = false;
   std::optional<uint64_t> stamp_;
   std::optional<Error> read_error_;

@@ -9,6 +9,14 @@
 namespace cairn::store::rocks {
 namespace {
 
+// Write sets are merged into an engine write up to this size, which one alone may exceed: a write
+// is one record in the log, which every start reads as one.
+constexpr size_t kMergedBytes = 16 * 1024 * 1024;
+
+// What is kept after a write to be used again, in bytes or in elements; more than this is freed.
+constexpr size_t kKeptBytes = 4 * 1024 * 1024;
+constexpr size_t kKeptRows = 64 * 1024;
+
 ::rocksdb::Slice ToSlice(BytesView bytes) { return {bytes.data(), bytes.size()}; }
 
 Bytes Big64(uint64_t value) {
@@ -23,19 +31,20 @@ size_t Sequencer::CounterKeyHash::operator()(const CounterKey& key) const {
   return HashOf({key.space, key.key});
 }
 
-Sequencer::Sequencer(Engine& engine, std::function<void(Commit, size_t bytes)> committed)
-    : engine_(engine), committed_(std::move(committed)) {}
+Sequencer::Sequencer(Engine& engine, std::function<void(Commit, size_t bytes)> committed,
+                     std::function<void()> stopped)
+    : engine_(engine), committed_(std::move(committed)), stopped_(std::move(stopped)) {}
 
 Result<Commit> Sequencer::Submit(const WriteSet& writes, std::span<const Stripes::Index> stripes,
                                  Stripes::Owner owner) {
   Entry entry{&writes, stripes, owner, std::nullopt};
   std::unique_lock lock(mutex_);
   waiting_.push_back(&entry);
-  done_.wait(lock, [&] { return entry.result.has_value() || !writing_; });
-  if (!entry.result) {
+  for (;;) {
+    done_.wait(lock, [&] { return entry.result.has_value() || !writing_; });
+    if (entry.result) return *entry.result;
     writing_ = true;
-    std::vector<Entry*> entries;
-    entries.swap(waiting_);
+    const std::vector<Entry*> entries = TakeWaiting();
     lock.unlock();
     const Result<Commit> result = WriteAll(entries);
     lock.lock();
@@ -43,7 +52,19 @@ Result<Commit> Sequencer::Submit(const WriteSet& writes, std::span<const Stripes
     writing_ = false;
     done_.notify_all();
   }
-  return *entry.result;
+}
+
+std::vector<Sequencer::Entry*> Sequencer::TakeWaiting() {
+  size_t count = 1;
+  size_t bytes = waiting_[0]->writes->bytes();
+  for (; count < waiting_.size(); ++count) {
+    bytes += waiting_[count]->writes->bytes();
+    if (bytes > kMergedBytes) break;
+  }
+  const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
+  std::vector<Entry*> taken(waiting_.begin(), end);
+  waiting_.erase(waiting_.begin(), end);
+  return taken;
 }
 
 Result<Commit> Sequencer::WriteAll(std::span<Entry* const> entries) {
@@ -51,47 +72,90 @@ Result<Commit> Sequencer::WriteAll(std::span<Entry* const> entries) {
     Release(entries);
     return *failure;
   }
-  if (Result<void> built = BuildBatch(entries); !built.ok()) {
-    engine_.failure.Set(built.error());
-    Release(entries);
-    return *engine_.failure.get();
+  Result<void> written = BuildBatch(entries);
+  if (!written.ok()) written = engine_.failure.Stop(written.error());
+  if (written.ok()) written = MakeRoom();
+  if (written.ok()) {
+    // Each entry of a batch takes one RocksDB sequence number, so commit numbers equal the
+    // engine's and go on growing after a restart.
+    commit_ = {engine_.visible_commit.load(std::memory_order_relaxed) +
+               static_cast<uint64_t>(batch_.Count())};
+    written = Write(entries);
   }
-
-  // Each entry of a batch takes one RocksDB sequence number, so commit numbers equal the engine's
-  // and go on growing after a restart.
-  const Commit commit{engine_.visible_commit.load(std::memory_order_relaxed) +
-                      static_cast<uint64_t>(batch_.Count())};
-  for (const Entry* entry : entries) {
-    for (const Stripes::Index stripe : entry->stripes) {
-      engine_.stripes.set_newest_commit(stripe, commit.number);
-    }
+  Release(entries);
+  const size_t bytes = batch_.GetDataSize();
+  FreeSpareMemory();
+  if (!written.ok()) {
+    if (engine_.failure.stopped()) stopped_();
+    return written.error();
   }
+  committed_(commit_, bytes);
+  return commit_;
+}
 
+Result<void> Sequencer::MakeRoom() {
+  const ::rocksdb::IOStatus status = engine_.log_files->Reserve(batch_.GetDataSize());
+  if (status.ok()) return {};
+  const Error error = ToError(status, "write");
+  return IsLackOfRoom(status) ? engine_.failure.Fill(error) : engine_.failure.Stop(error);
+}
+
+Result<void> Sequencer::Write(std::span<Entry* const> entries) {
   AnnounceRows();
   engine_.writes_begun.fetch_add(1);
   for (const Entry* entry : entries) {
     for (const Range& range : entry->writes->ranges()) engine_.NoteRangeDeletion(range.space);
   }
+  current_ = entries;
   const ::rocksdb::Status status = engine_.db->Write(::rocksdb::WriteOptions(), &batch_);
-  if (status.ok()) {
-    UpdateCache(entries);
-    for (auto& [key, value] : new_counters_) counters_[key] = value;
-    engine_.visible_commit.store(commit.number, std::memory_order_release);
-    engine_.commits.fetch_add(entries.size(), std::memory_order_relaxed);
-    engine_.engine_writes.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    engine_.failure.Set(ToError(status, "write"));
-  }
+  current_ = {};
+  if (status.ok()) Written(entries);
   engine_.writes_ended.fetch_add(1);
-  if (status.ok()) {
-    for (const Entry* entry : entries) {
-      for (const auto& function : entry->writes->after_commit()) function(commit);
+  if (!status.ok()) {
+    const Error error = ToError(status, "write");
+    // RocksDB refuses writes while it has no room for its other files, before it begins them.
+    return IsLackOfRoom(status) ? engine_.failure.Fill(error) : engine_.failure.Stop(error);
+  }
+  for (const Entry* entry : entries) {
+    for (const auto& function : entry->writes->after_commit()) function(commit_);
+  }
+  if (engine_.change_wanted.load()) TellChanges(entries, commit_);
+  return {};
+}
+
+void Sequencer::Logged() {
+  for (const Entry* entry : current_) {
+    for (const Stripes::Index stripe : entry->stripes) {
+      engine_.stripes.set_newest_commit(stripe, commit_.number);
     }
   }
-  Release(entries);
-  committed_(commit, batch_.GetDataSize());
-  if (!status.ok()) return *engine_.failure.get();
-  return commit;
+}
+
+void Sequencer::Written(std::span<Entry* const> entries) {
+  UpdateCache(entries);
+  for (auto& [key, value] : new_counters_) counters_[key] = value;
+  if (stamp_bound_) engine_.stamps.BoundWritten(*stamp_bound_);
+  if (event_bound_) engine_.events.BoundWritten(*event_bound_);
+  engine_.visible_commit.store(commit_.number, std::memory_order_release);
+  engine_.commits.fetch_add(entries.size(), std::memory_order_relaxed);
+  engine_.engine_writes.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Sequencer::TellChanges(std::span<Entry* const> entries, Commit commit) {
+  const std::lock_guard lock(engine_.change_mutex);
+  if (!engine_.change_listener) return;
+  changes_.clear();
+  for (const Entry* entry : entries) {
+    for (const Range& range : entry->writes->ranges()) {
+      if (range.space != engine_.change_space) continue;
+      changes_.push_back({.key = range.begin, .is_range = true});
+    }
+    for (const WriteSet::Row& row : entry->writes->rows()) {
+      if (row.space != engine_.change_space || row.state == WriteSet::State::kUnknown) continue;
+      changes_.push_back({.key = row.key, .origin = row.origin});
+    }
+  }
+  if (!changes_.empty()) engine_.change_listener(commit, changes_);
 }
 
 Result<void> Sequencer::BuildBatch(std::span<Entry* const> entries) {
@@ -124,8 +188,8 @@ Result<void> Sequencer::BuildBatch(std::span<Entry* const> entries) {
   for (const auto& [key, value] : new_counters_) {
     AddRow(key.space, key.key, Big64(static_cast<uint64_t>(value)));
   }
-  AddBound(engine_.stamps);
-  AddBound(engine_.events);
+  AddBound(engine_.stamps, stamp_bound_);
+  AddBound(engine_.events, event_bound_);
   return {};
 }
 
@@ -167,10 +231,9 @@ void Sequencer::AddEvent(const WriteSet::Event& event) {
   row_keys_[static_cast<size_t>(event.space)].push_back(key);
 }
 
-void Sequencer::AddBound(NumberSource& source) {
-  if (const auto bound = source.RaiseBound()) {
-    AddRow(Space::kSystem, source.row_key(), Big64(*bound));
-  }
+void Sequencer::AddBound(NumberSource& source, std::optional<uint64_t>& bound) {
+  bound = source.WantedBound();
+  if (bound) AddRow(Space::kSystem, source.row_key(), Big64(*bound));
 }
 
 // Few rows are inserted as quickly without.
@@ -209,6 +272,15 @@ void Sequencer::UpdateCache(std::span<Entry* const> entries) {
   for (const OwnRow& row : own_rows_) {
     engine_.cache.Commit(static_cast<uint8_t>(row.space), row.key, BytesView(row.value));
   }
+}
+
+void Sequencer::FreeSpareMemory() {
+  if (batch_.GetDataSize() > kKeptBytes) batch_ = ::rocksdb::WriteBatch();
+  for (auto& keys : row_keys_) {
+    if (keys.capacity() > kKeptRows) std::vector<BytesView>().swap(keys);
+  }
+  if (written_.capacity() > kKeptRows) std::vector<ValueCache::Written>().swap(written_);
+  if (event_keys_.size() > kKeptRows) event_keys_.clear();
 }
 
 void Sequencer::Release(std::span<Entry* const> entries) {

@@ -24,12 +24,18 @@ namespace cairn::store::rocks {
 // counters, the stripes' newest commit. When Submit returns, the writes are visible, the caches
 // agree with them and the stripes are free; they are not durable yet.
 //
-// A failed engine write stops all writing: RocksDB cannot tell how much of it reached the log.
+// A write for which the disk has no room is refused before any of it happened, and others after it
+// until there is room. Any other failed engine write stops all writing: RocksDB cannot tell how
+// much of it reached the log.
 class Sequencer {
  public:
-  // `committed` is called with each new commit and how many bytes it wrote, on the writing thread;
-  // quick.
-  Sequencer(Engine& engine, std::function<void(Commit, size_t bytes)> committed);
+  // `committed` is called with each new commit and how many bytes it wrote, `stopped` after a
+  // failure that is for good; both on the writing thread, both quick.
+  Sequencer(Engine& engine, std::function<void(Commit, size_t bytes)> committed,
+            std::function<void()> stopped);
+
+  // RocksDB has let the write through to its log, and nobody can see it yet. On the writing thread.
+  void Logged();
 
   // Commits `writes`, made under `stripes`, which `owner` holds; releases them in any case.
   Result<Commit> Submit(const WriteSet& writes, std::span<const Stripes::Index> stripes,
@@ -56,18 +62,27 @@ class Sequencer {
     size_t operator()(const CounterKey& key) const;
   };
 
+  // Those who wait longest: all, or as many as one engine write should hold.
+  std::vector<Entry*> TakeWaiting();
   Result<Commit> WriteAll(std::span<Entry* const> entries);
+  Result<void> MakeRoom();
+  Result<void> Write(std::span<Entry* const> entries);
+  void Written(std::span<Entry* const> entries);
   Result<void> BuildBatch(std::span<Entry* const> entries);
   Result<void> SumCounters(const WriteSet& writes);
   void AddRow(Space space, BytesView key, BytesView value);
   void AddEvent(const WriteSet::Event& event);
-  void AddBound(NumberSource& source);
+  void AddBound(NumberSource& source, std::optional<uint64_t>& bound);
   void AnnounceRows();
   void Release(std::span<Entry* const> entries);
   void UpdateCache(std::span<Entry* const> entries);
+  // Gives back what a large write took.
+  void FreeSpareMemory();
+  void TellChanges(std::span<Entry* const> entries, Commit commit);
 
   Engine& engine_;
-  std::function<void(Commit, size_t)> committed_;
+  const std::function<void(Commit, size_t)> committed_;
+  const std::function<void()> stopped_;
 
   std::mutex mutex_;
   std::condition_variable done_;
@@ -75,6 +90,8 @@ class Sequencer {
   bool writing_ = false;
 
   // Touched only by the thread that writes.
+  std::span<Entry* const> current_;  // while RocksDB writes them
+  Commit commit_;                    // their number
   ::rocksdb::WriteBatch batch_;
   std::unordered_map<CounterKey, int64_t, CounterKeyHash> counters_;
   std::vector<std::pair<CounterKey, int64_t>> new_counters_;        // of the batch being written
@@ -83,6 +100,9 @@ class Sequencer {
   std::vector<ValueCache::Written> written_;  // by UpdateCache, kept for its memory
   std::deque<Bytes> event_keys_;              // of the batch, the first `events_`; likewise
   size_t events_ = 0;
+  std::optional<uint64_t> stamp_bound_;  // of the batch
+  std::optional<uint64_t> event_bound_;
+  std::vector<Change> changes_;  // by TellChanges, kept for its memory
 };
 
 }  // namespace cairn::store::rocks

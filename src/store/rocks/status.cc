@@ -18,4 +18,11 @@ Error ToError(const ::rocksdb::Status& status, std::string_view doing) {
   return {code, fmt::format("cannot {}: {}", doing, status.ToString())};
 }
 
+bool IsLackOfRoom(const ::rocksdb::Status& status) {
+  // RocksDB has no code of its own for a quota.
+  const bool no_room =
+      status.IsNoSpace() || status.ToString().find("Disk quota exceeded") != std::string::npos;
+  return no_room && status.severity() <= ::rocksdb::Status::Severity::kHardError;
+}
+
 }  // namespace cairn::store::rocks

@@ -12,4 +12,8 @@ namespace cairn::store::rocks {
 // "cannot read: IO error: …". The status must not be ok or NotFound.
 Error ToError(const ::rocksdb::Status& status, std::string_view doing);
 
+// The disk is full, or a quota used up, which RocksDB can go on from (DB::Resume) once there is
+// room.
+bool IsLackOfRoom(const ::rocksdb::Status& status);
+
 }  // namespace cairn::store::rocks

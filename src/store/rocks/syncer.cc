@@ -1,7 +1,5 @@
 #include "store/rocks/syncer.h"
 
-#include "store/rocks/status.h"
-
 namespace cairn::store::rocks {
 
 Syncer::Syncer(Engine& engine, Durability durability, std::chrono::milliseconds interval)
@@ -30,11 +28,11 @@ void Syncer::Written(Commit commit, size_t bytes) {
   uint64_t known = written_.load(std::memory_order_relaxed);
   while (known < commit.number && !written_.compare_exchange_weak(known, commit.number)) {
   }
-  if (engine_.failure.happened()) {
-    const std::lock_guard lock(mutex_);
-    wake_.notify_one();
-    advanced_.notify_all();
-  }
+}
+
+void Syncer::Stopped() {
+  const std::lock_guard lock(mutex_);
+  wake_.notify_one();
 }
 
 void Syncer::Request(Commit commit) {
@@ -63,17 +61,20 @@ bool Syncer::IsDurable(Commit commit) const {
 
 Result<void> Syncer::Wait(Commit commit) {
   std::unique_lock lock(mutex_);
-  advanced_.wait(lock,
-                 [&] { return IsDurable(commit) || engine_.failure.happened() || stopping_; });
+  advanced_.wait(lock, [&] { return IsDurable(commit) || engine_.failure.stopped() || stopping_; });
   if (IsDurable(commit)) return {};
   if (const auto failure = engine_.failure.get()) return *failure;
   return Error{ErrorCode::kUnavailable, "the store is closing"};
 }
 
 Subscription Syncer::OnDurable(std::function<void(Result<Commit>)> listener) {
-  const std::lock_guard lock(listeners_->mutex);
-  const uint64_t id = listeners_->next_id++;
-  listeners_->listeners.emplace(id, std::move(listener));
+  uint64_t id = 0;
+  {
+    const std::lock_guard lock(listeners_->mutex);
+    id = listeners_->next_id++;
+    listeners_->listeners.emplace(id, listener);
+  }
+  if (engine_.failure.stopped()) listener(*engine_.failure.get());
   return Subscription([weak = std::weak_ptr(listeners_), id] {
     if (const auto state = weak.lock()) {
       const std::lock_guard lock(state->mutex);
@@ -88,8 +89,8 @@ void Syncer::ThreadMain() {
     const auto has_work = [this] {
       return stopping_ ||
              (durability_ == Durability::kSync && written_.load() > durable().number &&
-              !engine_.failure.happened()) ||
-             (engine_.failure.happened() && !told_failure_);
+              !engine_.failure.stopped()) ||
+             (engine_.failure.stopped() && !told_failure_);
     };
     idle_ = true;
     if (durability_ == Durability::kInterval) {
@@ -120,12 +121,13 @@ void Syncer::SyncLog() {
   if (target <= durable()) return;
   unsynced_bytes_.store(0, std::memory_order_relaxed);
   const uint64_t begin_ns = engine_.clock.MonotonicNs();
-  const ::rocksdb::Status status = engine_.db->SyncWAL();
-  if (!status.ok()) return engine_.failure.Set(ToError(status, "sync the log"));
+  // LogFiles has stopped writing if it fails.
+  if (!engine_.log_files->Sync().ok()) return;
   const uint64_t took_ns = engine_.clock.MonotonicNs() - begin_ns;
   const bool known = usual_sync_ns_ != std::numeric_limits<uint64_t>::max();
   usual_sync_ns_ = known ? (7 * usual_sync_ns_ + took_ns) / 8 : took_ns;
   syncs_.fetch_add(1, std::memory_order_relaxed);
+  engine_.durable_mark.Set(target);
   {
     const std::lock_guard lock(mutex_);
     engine_.durable_commit.store(target.number, std::memory_order_release);
@@ -134,8 +136,8 @@ void Syncer::SyncLog() {
 }
 
 void Syncer::SyncOnce() {
-  if (!engine_.failure.happened() && durability_ != Durability::kOs) SyncLog();
-  if (engine_.failure.happened() && !told_failure_) {
+  if (!engine_.failure.stopped() && durability_ != Durability::kOs) SyncLog();
+  if (engine_.failure.stopped() && !told_failure_) {
     told_failure_ = true;
     engine_.log.Error("writes are stopped", {{"reason", engine_.failure.get()->message}});
     Notify(*engine_.failure.get());

@@ -24,7 +24,8 @@ namespace cairn::store::rocks {
 //   os        it never syncs
 //
 // The first failed fsync stops all writing: the kernel may have dropped the pages, so a later
-// success would prove nothing.
+// success would prove nothing. After each good one the commit is noted outside of the log, so that
+// a log that is lost is missed (DurableMark).
 class Syncer {
  public:
   Syncer(Engine& engine, Durability durability, std::chrono::milliseconds interval);
@@ -34,8 +35,10 @@ class Syncer {
   // Syncs what is left and ends the thread.
   void Stop();
 
-  // The sequencer wrote this commit, so many bytes of the log, or failed to. Any thread.
+  // The sequencer wrote this commit, so many bytes of the log. Any thread.
   void Written(Commit commit, size_t bytes);
+  // Writing has stopped for good: the thread tells who listens, then who waits. Any thread.
+  void Stopped();
   // Somebody waits for it, or may. Any thread; returns at once.
   void Request(Commit commit);
   // The same for a loop at the end of its turn. On a disk that syncs within kQuickSyncNs and that
@@ -46,6 +49,7 @@ class Syncer {
 
   bool IsDurable(Commit commit) const;
   Result<void> Wait(Commit commit);
+  // Told at once if writing has stopped for good.
   Subscription OnDurable(std::function<void(Result<Commit>)> listener);
 
   Commit durable() const { return {engine_.durable_commit.load(std::memory_order_acquire)}; }
