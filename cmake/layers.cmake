@@ -1,4 +1,5 @@
-# Reads layers.txt and gives each folder an include root that holds only what it may include.
+# Reads layers.txt and gives each folder an include root that holds only what it may include. A
+# folder is named from src on: `doors`, or `doors/turn` for a part of it that has a row of its own.
 
 set(CAIRN_LAYERS_FILE ${CMAKE_CURRENT_LIST_DIR}/layers.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CAIRN_LAYERS_FILE})
@@ -17,28 +18,59 @@ foreach(row IN LISTS rows)
   set(CAIRN_MAY_INCLUDE_${folder} ${words})
 endforeach()
 
+# The library of a folder: cairn_doors_turn.
+function(cairn_library_of folder out)
+  string(REPLACE "/" "_" name "cairn_${folder}")
+  set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+# The folder of src that `folder` is, or is a part of.
+function(cairn_top_of folder out)
+  string(REGEX REPLACE "/.*" "" top "${folder}")
+  set(${out} ${top} PARENT_SCOPE)
+endfunction()
+
+# Leaves out those of `files` that belong to a row below `folder`.
+function(cairn_remove_parts folder files)
+  set(own ${${files}})
+  foreach(row IN LISTS CAIRN_LAYERS)
+    if(row MATCHES "^${folder}/")
+      list(FILTER own EXCLUDE REGEX "/src/${row}/")
+    endif()
+  endforeach()
+  set(${files} ${own} PARENT_SCOPE)
+endfunction()
+
 # Makes the include root of `folder`: a directory of links to the folders it may include, and no
 # others. This is what makes a forbidden include fail to compile.
 function(cairn_make_include_root folder root)
-  set(visible ${CAIRN_MAY_INCLUDE_${folder}} ${folder})
-  file(MAKE_DIRECTORY ${root})
-  file(GLOB links RELATIVE ${root} ${root}/*)
-  foreach(link IN LISTS links)
-    if(NOT link IN_LIST visible)
-      file(REMOVE ${root}/${link})
+  file(GLOB entries ${root}/*)
+  foreach(entry IN LISTS entries)
+    if(NOT IS_SYMLINK ${entry})
+      file(GLOB links ${entry}/*)  # of the parts of one folder
+      file(REMOVE ${links})
     endif()
+    file(REMOVE ${entry})
   endforeach()
-  foreach(name IN LISTS visible)
-    if(IS_DIRECTORY ${CMAKE_SOURCE_DIR}/src/${name})
-      file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${root}/${name} SYMBOLIC)
+  foreach(name IN LISTS CAIRN_MAY_INCLUDE_${folder} ITEMS ${folder})
+    cairn_top_of(${name} top)
+    if(NOT IS_DIRECTORY ${CMAKE_SOURCE_DIR}/src/${name} OR IS_SYMLINK ${root}/${top})
+      continue()
     endif()
+    if(name STREQUAL top)
+      file(REMOVE_RECURSE ${root}/${name})  # holds links to its parts
+    endif()
+    cmake_path(GET name PARENT_PATH parent)
+    file(MAKE_DIRECTORY ${root}/${parent})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${root}/${name} SYMBOLIC)
   endforeach()
 endfunction()
 
 # Compiles the sources of `target` as `folder` is compiled: with our options, seeing only what the
 # folder may include, starting from its precompiled header.
 function(cairn_compile_as target folder)
-  set(root ${CMAKE_BINARY_DIR}/include/${folder})
+  string(REPLACE "/" "_" name ${folder})
+  set(root ${CMAKE_BINARY_DIR}/include/${name})
   cairn_make_include_root(${folder} ${root})
   target_include_directories(${target} PRIVATE ${root})
   target_link_libraries(${target} PRIVATE cairn_options)
@@ -46,7 +78,7 @@ function(cairn_compile_as target folder)
   # relative to the build directory, the second of each pair applies.
   target_compile_options(${target} PRIVATE
     -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=../=
-    -ffile-prefix-map=${root}/=src/ -ffile-prefix-map=include/${folder}/=src/)
+    -ffile-prefix-map=${root}/=src/ -ffile-prefix-map=include/${name}/=src/)
   cairn_precompile(${target} ${folder})
 endfunction()
 
@@ -54,7 +86,8 @@ endfunction()
 function(cairn_link_below target folder scope)
   foreach(below IN LISTS CAIRN_MAY_INCLUDE_${folder})
     if(IS_DIRECTORY ${CMAKE_SOURCE_DIR}/src/${below})
-      target_link_libraries(${target} ${scope} cairn_${below})
+      cairn_library_of(${below} library)
+      target_link_libraries(${target} ${scope} ${library})
     endif()
   endforeach()
 endfunction()

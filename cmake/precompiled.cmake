@@ -24,7 +24,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan|Debug)$")
 endif()
 
 # Folders whose sources mostly reach Asio, directly or through headers of net.
-set(CAIRN_ASIO_FOLDERS net doors data jobs view admin app)
+set(CAIRN_ASIO_FOLDERS net doors house data jobs view admin app)
 
 function(cairn_add_precompiled name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;LIBRARIES")
@@ -42,7 +42,12 @@ endif()
 
 # Lets `target`, whose sources belong to `folder`, start from the precompiled header that suits it.
 function(cairn_precompile target folder)
-  if(folder IN_LIST CAIRN_ASIO_FOLDERS AND TARGET cairn_pch_asio)
+  cairn_top_of(${folder} top)
+  set(sees_net OFF)
+  if(folder STREQUAL net OR net IN_LIST CAIRN_MAY_INCLUDE_${folder})
+    set(sees_net ON)
+  endif()
+  if(sees_net AND top IN_LIST CAIRN_ASIO_FOLDERS AND TARGET cairn_pch_asio)
     target_precompile_headers(${target} REUSE_FROM cairn_pch_asio)
   elseif(TARGET cairn_pch_standard)
     target_precompile_headers(${target} REUSE_FROM cairn_pch_standard)

@@ -70,7 +70,7 @@ target_link_libraries(third_luajit-5.1 INTERFACE m ${CMAKE_DL_LIBS})
 cairn_static_library(re2)
 target_link_libraries(third_re2 INTERFACE Threads::Threads)
 
-# Outgoing HTTP: webhooks.
+# Outgoing HTTP.
 find_package(CURL REQUIRED)
 
 # Time zones of schedules, from the system's zone files; Debian has no static library of it. The
@@ -88,9 +88,10 @@ target_link_libraries(third_sqlite3 INTERFACE m Threads::Threads ${CMAKE_DL_LIBS
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
 set(CAIRN_LINKS_store third_rocksdb third_pq)
 set(CAIRN_LINKS_net third_asio)
+set(CAIRN_LINKS_outside CURL::libcurl)
 set(CAIRN_LINKS_doors third_prometheus)
 set(CAIRN_LINKS_data third_luajit-5.1 third_re2)
-set(CAIRN_LINKS_jobs CURL::libcurl OpenSSL::Crypto third_tz)
+set(CAIRN_LINKS_jobs OpenSSL::Crypto third_tz)
 set(CAIRN_LINKS_view third_sqlite3)
 set(CAIRN_LINKS_admin third_prometheus)
 set(CAIRN_LINKS_app CLI11::CLI11 tomlplusplus::tomlplusplus third_prometheus cairn_version)

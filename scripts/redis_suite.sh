@@ -80,7 +80,7 @@ run_unit() {
   local unit=$1 log="$work/${1//\//_}.log"
   start_server
   timeout "$unit_limit_s" tclsh tests/test_helper.tcl --host 127.0.0.1 --port "$port" --single "$unit" \
-    --tags "-needs:repl -cluster" --durable --ignore-encoding --ignore-digest --skipfile "$work/skip" \
+    --tags "-needs:repl -cluster -masterauth" --durable --ignore-encoding --ignore-digest --skipfile "$work/skip" \
     --timeout 300 2>&1 | sed -u 's/\x1b\[[0-9;]*m//g' > "$log" || true
   local failed passed left_out
   passed=$(count ok "$log")

@@ -221,7 +221,7 @@ class Load {
     if (options_.mode == "http") {
       const std::string body = fmt::format(R"({{"queue":"{}","payload":{{}}}})", options_.queue);
       connection.out += fmt::format(
-          "POST /api/v1/enqueue HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
+          "POST /api/v1/enqueue HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
           "Content-Length: {}\r\n\r\n{}",
           body.size(), body);
     } else if (connection.sent == options_.batch) {

@@ -321,7 +321,8 @@ class HttpLoad final : public DirectLoad {
     const std::string body = fmt::format(R"({{"booking_id":"{}{}","section":"{}","quantity":1}})",
                                          options_.tag, number, SectionOf(number));
     return fmt::format(
-        "POST /v1/events/{}/bookings HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
+        "POST /v1/events/{}/bookings HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+        "application/json\r\n"
         "Content-Length: {}\r\n\r\n{}",
         EventOf(number), body.size(), body);
   }

@@ -83,9 +83,10 @@ boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
   if (std::shared_ptr<const doors::Principal> who = Who(request)) {
     co_return co_await inner_->HandleFor(std::move(who), std::move(request));
   }
-  if (options_.on_refused) options_.on_refused(request);
-  if (!PresentedSecret(request).empty()) {
-    if (options_.refused) options_.refused(request.peer);
+  const Presented presented =
+      PresentedSecret(request).empty() ? Presented::kNothing : Presented::kWrongSecret;
+  if (options_.on_refused) options_.on_refused(request, presented);
+  if (presented == Presented::kWrongSecret) {
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor,
                                     options_.refusal_delay);
     co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));

@@ -2,13 +2,15 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "doors/principal.h"
-#include "doors/route_table.h"
+#include "doors/http/route_table.h"
+#include "doors/resp/principal.h"
+#include "house/registry.h"
 #include "net/http/server.h"
 
 namespace cairn::admin {
@@ -20,18 +22,15 @@ namespace cairn::admin {
 // browser sends cookies along with what other sites make it ask for.
 std::string PresentedSecret(const net::HttpRequest& request);
 
-// Whom a request that presents this secret is from; null if nobody has it. Called on a loop's
-// thread.
-using Identify = std::function<std::shared_ptr<const doors::Principal>(std::string_view secret)>;
+// What a request that is refused has presented.
+enum class Presented : uint8_t { kNothing, kWrongSecret };
 
 struct GuardOptions {
-  Identify identify;
+  house::Registry::Identify identify;
   // How large a body may be where `inner` has no wish of its own (net::kDefaultBodyLimit).
   size_t default_body_limit = net::kDefaultBodyLimit;
-  // Told of every request that gets 401. Empty: nobody is.
-  std::function<void(const net::HttpRequest& request)> on_refused = {};
-  // Told of each wrong secret, on the loop's thread. May be empty.
-  std::function<void(std::string_view peer)> refused = {};
+  // Told of every request that gets 401, on the loop's thread. May be empty.
+  std::function<void(const net::HttpRequest& request, Presented presented)> on_refused = {};
   // How long the answer to a wrong secret is held back, so that guessing is slow.
   std::chrono::milliseconds refusal_delay{100};
 };

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "store/rocks/open.h"
 #include "tests/support/temp_directory.h"
 
 namespace cairn::admin {
@@ -78,6 +79,35 @@ TEST_F(PlaceOfBackupTest, ADirectoryThatCannotBeMadeIsNamed) {
   const Result<std::string> place = PlaceOfBackup(backups(), "monday");
   ASSERT_FALSE(place.ok());
   EXPECT_NE(place.error().message.find(backups()), std::string::npos);
+}
+
+TEST(BackupTest, ReportsWhatItMade) {
+  const testing::TempDirectory directory;
+  const SystemClock clock;
+  store::rocks::Options options;
+  options.directory = directory / "data";
+  options.memory = store::rocks::MemoryBudget::FromTotal(64 << 20);
+  const auto opened = store::rocks::Open(options, clock, Log::Silent());
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  store::Store& store = **opened;
+  const Result<BackupReport> report = MakeBackup(store, directory / "backup", clock);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report->directory, directory / "backup");
+  EXPECT_GT(report->bytes, 0U);
+  EXPECT_FALSE(MakeBackup(store, directory / "backup", clock).ok());
+}
+
+TEST(BackupReportTest, ReadsBackWhatItWrote) {
+  const BackupReport report{"/b", 12, 34};
+  const Result<BackupReport> read =
+      BackupReport::FromJson(R"({"directory":"/b","bytes":12,"duration_ms":34})");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->directory, report.directory);
+  EXPECT_EQ(read->bytes, report.bytes);
+  EXPECT_EQ(read->duration_ms, report.duration_ms);
+  for (const char* text : {"", "[]", "{}", R"({"directory":1})", "nonsense"}) {
+    EXPECT_FALSE(BackupReport::FromJson(text).ok()) << text;
+  }
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 #include "admin/cluster_status.h"
 
-#include <algorithm>
 #include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 
 #include "admin/metrics.h"
-#include "jobs/job_json.h"
+#include "jobs/model/times.h"
 
 namespace cairn::admin {
 namespace {
@@ -21,7 +18,7 @@ std::string TimeText(Timestamp time) {
 
 }  // namespace
 
-std::string ClusterStatusJson(const ClusterStatus& status) {
+json::object ClusterStatusJson(const ClusterStatus& status) {
   json::object out{
       {"mode", status.shared ? "cluster" : "single"},
       {"node_id", status.node_id},
@@ -40,17 +37,7 @@ std::string ClusterStatusJson(const ClusterStatus& status) {
     out["fires_timers"] = true;
     out["nodes"] = json::array{json::object{{"id", status.node_id}}};
   }
-  if (status.events) {
-    const ClusterStatus::Events& events = *status.events;
-    out["events"] = {{"newest", events.newest}, {"removed", events.removed}};
-    // The view leaves no event out: what the log no longer has, it makes up for by reading all.
-    out["sqlite_mirror"] = {{"async", true},
-                            {"applied", events.in_view},
-                            {"newest_event", events.newest},
-                            {"lag", events.newest - std::min(events.newest, events.in_view)},
-                            {"dropped", 0}};
-  }
-  return json::serialize(out);
+  return out;
 }
 
 }  // namespace cairn::admin

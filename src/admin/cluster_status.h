@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,16 +22,9 @@ struct ClusterStatus {
   store::Durability durability = store::Durability::kSync;
   uint64_t last_commit = 0;  // numbers of commits: the newest, and the newest durable one
   uint64_t durable_commit = 0;
-
-  // The event log, and how far this server's search view has come in it.
-  struct Events {
-    uint64_t newest = 0;
-    uint64_t removed = 0;  // events up to this number
-    uint64_t in_view = 0;
-  };
-  std::optional<Events> events;  // nullopt: the store cannot be read
 };
 
-std::string ClusterStatusJson(const ClusterStatus& status);
+// As an object, to which layers add what they have.
+boost::json::object ClusterStatusJson(const ClusterStatus& status);
 
 }  // namespace cairn::admin

@@ -1,13 +1,20 @@
 #pragma once
 
-#include <memory>
-
-#include "admin/routes.h"
-#include "doors/route_table.h"
+#include "base/thread_pool.h"
+#include "doors/http/route_table.h"
+#include "house/dump.h"
+#include "store/store.h"
 
 namespace cairn::admin {
 
-// Adds /api/v1/admin/backup and /api/v1/admin/restore: the job queue as text (jobs/dump.h).
-void AddDumpRoutes(const std::shared_ptr<const AdminParts>& parts, doors::RouteTable& table);
+// All of it outlives the table's use.
+struct DumpParts {
+  store::Store& store;
+  ThreadPool& pool;  // for what waits for the disk
+  const house::LayerDump& dump;
+};
+
+// Adds the two routes of a layer's dump: what it keeps as text, and back.
+void AddDumpRoutes(const DumpParts& parts, doors::RouteTable& table);
 
 }  // namespace cairn::admin

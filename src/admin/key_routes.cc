@@ -8,16 +8,19 @@
 #include <memory>
 #include <utility>
 
-#include "doors/on_pool.h"
-#include "jobs/job_json.h"
-#include "jobs/refusal.h"
-#include "jobs/route_support.h"
+#include "base/json_text.h"
+#include "doors/turn/on_pool.h"
+#include "jobs/http/route_support.h"
+#include "jobs/model/refusal.h"
+#include "jobs/model/times.h"
 
 namespace cairn::admin {
 namespace {
 
 using boost::asio::awaitable;
 using doors::RouteCall;
+using house::Role;
+using house::RoleName;
 using jobs::ErrorReply;
 using jobs::Json;
 using jobs::QueryNumber;
@@ -95,7 +98,7 @@ std::optional<Timestamp> ParseInstant(std::string_view text) {
 void AppendMember(std::string_view name, std::string_view text, std::string& out) {
   if (out.back() != '{') out.push_back(',');
   out += fmt::format(R"("{}":)", name);
-  jobs::AppendJsonString(text, out);
+  AppendJsonString(text, out);
 }
 
 // --- Who asks -----------------------------------------------------------------------------------
@@ -108,7 +111,7 @@ awaitable<Result<HttpReply>> GetStatus(SharedParts parts, const RouteCall& call)
   AppendMember("role", who == nullptr ? RoleName(Role::kAdmin) : who->role(), text);
   AppendMember("queue_scope", queues == nullptr ? "" : queues->Describe(), text);
   std::vector<std::string> permissions;
-  for (const Permission& permission : Permissions()) {
+  for (const house::Permission& permission : parts->permissions.all()) {
     if (who != nullptr && !who->Allows(permission.name)) continue;
     permissions.push_back(fmt::format(R"("{}")", permission.name));
   }
@@ -193,7 +196,7 @@ Result<ApiKey> KeyOf(const boost::json::value& body, std::string_view secret, Ti
   ApiKey key{.hash = doors::SecretHash(secret), .name = {}, .created = now};
   CAIRN_ASSIGN_OR_RETURN(key.name, NameOf(body));
   const std::string role = TextOf(body, "role");
-  key.role = ParseRole(role).value_or(Role::kReadonly);
+  key.role = house::ParseRole(role).value_or(Role::kReadonly);
   const std::string scope = TextOf(body, "queue_scope");
   if (!scope.empty()) {
     const Result<doors::QueueScope> parsed = doors::QueueScope::Parse(scope);
@@ -420,8 +423,8 @@ awaitable<void> WriteEntry(doors::RouteStore& store, doors::AuditLog& log,
 
 }  // namespace
 
-bool IsAudited(const doors::Route& route) {
-  const Permission* const permission = FindPermission(route.permission);
+bool IsAudited(const house::Permissions& permissions, const doors::Route& route) {
+  const house::Permission* const permission = permissions.Find(route.permission);
   return permission == nullptr ? route.method != "GET" : permission->unaudited.empty();
 }
 

@@ -2,9 +2,9 @@
 
 #include "admin/keyring.h"
 #include "base/random.h"
-#include "doors/audit_log.h"
-#include "doors/route_store.h"
-#include "doors/route_table.h"
+#include "doors/access/audit_log.h"
+#include "doors/http/route_table.h"
+#include "doors/turn/route_store.h"
 
 namespace cairn::admin {
 
@@ -13,14 +13,15 @@ struct KeyParts {
   doors::Instance& instance;
   doors::RouteStore& store;
   Keyring& keyring;
+  const house::Permissions& permissions;
   Random& random;
 };
 
 // Adds /api/v1/auth/… and /api/v1/audit-logs.
 void AddKeyRoutes(const KeyParts& parts, doors::RouteTable& table);
 
-// Whether what is done by the row belongs into the audit log.
-bool IsAudited(const doors::Route& route);
+// Whether calls of the route go into the audit log.
+bool IsAudited(const house::Permissions& permissions, const doors::Route& route);
 // Writes entries in transactions of their own. What it is given outlives it.
 doors::AuditSink MakeAuditSink(doors::RouteStore& store, doors::AuditLog& log);
 

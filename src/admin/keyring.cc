@@ -9,12 +9,14 @@
 #include <chrono>
 #include <utility>
 
-#include "doors/dispatcher.h"
+#include "doors/resp/dispatcher.h"
 
 namespace cairn::admin {
 namespace {
 
 namespace json = boost::json;
+using house::Role;
+using house::RoleName;
 using store::Space;
 
 constexpr std::string_view kKeyPrefix = "auth/key/";
@@ -30,10 +32,11 @@ Bytes KeyOf(std::string_view prefix, std::string_view hash) {
 
 store::Topic KeysTopic() { return store::Topic::Of(Space::kSystem, kKeyPrefix); }
 
-std::shared_ptr<const doors::Principal> DefaultPrincipal(doors::Instance& instance) {
+std::shared_ptr<const doors::Principal> DefaultPrincipal(doors::Instance& instance,
+                                                         const house::Permissions& permissions) {
   return std::make_shared<const doors::Principal>(
       std::string(doors::kDefaultUser), std::string(RoleName(Role::kAdmin)),
-      PermissionsOf(Role::kAdmin), instance.acl().default_user());
+      permissions.Of(Role::kAdmin), instance.acl().default_user());
 }
 
 }  // namespace
@@ -66,7 +69,7 @@ Result<ApiKey> DecodeApiKey(std::string_view hash, BytesView row) {
   const json::value* const enabled = member("enabled", json::kind::bool_);
   const json::value* const created = member("created_us", json::kind::int64);
   if (!name || !role || !scope || !enabled || !created) return corrupt;
-  const std::optional<Role> known = ParseRole(std::string_view(role->as_string()));
+  const std::optional<Role> known = house::ParseRole(std::string_view(role->as_string()));
   if (!known) return corrupt;
   ApiKey key{.hash = std::string(hash),
              .name = std::string(name->as_string()),
@@ -123,11 +126,12 @@ Result<std::optional<Timestamp>> LoadLastUse(store::Reader& reader, std::string_
 
 // --- Keyring ------------------------------------------------------------------------------------
 
-Keyring::Keyring(doors::Instance& instance)
+Keyring::Keyring(doors::Instance& instance, const house::Permissions& permissions)
     : instance_(instance),
+      permissions_(permissions),
       store_(instance.store()),
       clock_(instance.clock()),
-      default_(DefaultPrincipal(instance)),
+      default_(DefaultPrincipal(instance, permissions)),
       entries_(std::make_shared<const Entries>()) {
   instance.acl().set_key_lookup(
       [this](std::string_view name, std::string_view secret) -> std::shared_ptr<doors::AclUser> {
@@ -219,14 +223,16 @@ Result<std::shared_ptr<Keyring::Entry>> Keyring::MakeEntry(store::Reader& reader
     CAIRN_ASSIGN_OR_RETURN(doors::QueueScope scope, doors::QueueScope::Parse(key.queue_scope));
     queues = std::make_shared<const doors::QueueScope>(std::move(scope));
   }
-  const Reach reach = queues == nullptr ? Reach::kEverything : Reach::kSomeQueues;
+  const house::Reach reach =
+      queues == nullptr ? house::Reach::kEverything : house::Reach::kSomeQueues;
   const std::string role(RoleName(key.role));
   auto user = std::make_shared<doors::AclUser>(
-      key.name, RulesOf(key.role, reach, instance_.commands()), role, std::move(queues));
+      key.name, permissions_.RulesOf(key.role, reach, instance_.commands()), role,
+      std::move(queues));
   auto entry = std::make_shared<Entry>();
   entry->key = key;
   entry->principal = std::make_shared<const doors::Principal>(
-      key.name, role, PermissionsOf(key.role), std::move(user));
+      key.name, role, permissions_.Of(key.role), std::move(user));
   CAIRN_ASSIGN_OR_RETURN(const auto used, LoadLastUse(reader, key.hash));
   entry->used_us = entry->written_us = used ? used->us : 0;
   return entry;

@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
-#include "admin/roles.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "doors/instance.h"
-#include "doors/principal.h"
+#include "doors/resp/instance.h"
+#include "doors/resp/principal.h"
+#include "house/permissions.h"
 #include "store/store.h"
 
 // The keys that let programs and people in. Rows of the space `system`, HASH being the SHA-256 of
@@ -35,7 +35,7 @@ inline constexpr int64_t kUsedEveryUs = 60'000'000;
 struct ApiKey {
   std::string hash;
   std::string name;  // as the audit log, AUTH and CLIENT LIST have it
-  Role role = Role::kReadonly;
+  house::Role role = house::Role::kReadonly;
   std::string queue_scope = {};  // doors::QueueScope; empty: all queues
   bool enabled = true;
   Timestamp created = {};
@@ -65,8 +65,8 @@ Result<std::optional<Timestamp>> LoadLastUse(store::Reader& reader, std::string_
 // Safe to use from any thread, between Start and Stop.
 class Keyring {
  public:
-  // `instance` outlives it. From Start on its users authenticate by keys, too.
-  explicit Keyring(doors::Instance& instance);
+  // Both outlive it. From Start on the users of `instance` authenticate by keys, too.
+  Keyring(doors::Instance& instance, const house::Permissions& permissions);
   ~Keyring();  // stops
   Keyring(const Keyring&) = delete;
   Keyring& operator=(const Keyring&) = delete;
@@ -112,6 +112,7 @@ class Keyring {
   std::chrono::milliseconds Patience() const;
 
   doors::Instance& instance_;
+  const house::Permissions& permissions_;
   store::Store& store_;
   const Clock& clock_;
   const std::shared_ptr<const doors::Principal> default_;

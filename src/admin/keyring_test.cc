@@ -7,12 +7,16 @@
 #include <thread>
 
 #include "doors/testing/test_server.h"
-#include "jobs/commands.h"
+#include "house/declarations.h"
+#include "jobs/layer.h"
+#include "jobs/resp/commands.h"
 
 namespace cairn::admin {
 namespace {
 
 using doors::testing::TestServer;
+using house::Reach;
+using house::Role;
 using ::testing::HasSubstr;
 
 const ApiKey kKey{.hash = "h",
@@ -41,6 +45,12 @@ TEST(ApiKeyTest, WhatIsNoKeyIsRefused) {
   EXPECT_FALSE(DecodeApiKey("h", R"({"name":"n","role":"king","queue_scope":"","enabled":true,)"
                                  R"("created_us":7})")
                    .ok());
+}
+
+house::Layers OneLayer(std::unique_ptr<house::Layer> layer) {
+  house::Layers layers;
+  layers.push_back(std::move(layer));
+  return layers;
 }
 
 class KeyringTest : public ::testing::Test {
@@ -75,7 +85,9 @@ class KeyringTest : public ::testing::Test {
   }
 
   TestServer server_{{.add_commands = jobs::AddJobCommands}};
-  Keyring keyring_{server_.instance()};
+  const house::Layers layers_ = OneLayer(jobs::MakeJobsLayer(nullptr));
+  const house::Declarations declarations_{layers_};
+  Keyring keyring_{server_.instance(), declarations_.permissions()};
 };
 
 TEST_F(KeyringTest, TheFirstEnabledKeyClosesTheDoor) {
@@ -121,7 +133,7 @@ TEST_F(KeyringTest, AChangedKeyIsAnotherPrincipal) {
 }
 
 TEST_F(KeyringTest, AnotherServersKeysAreHeardOf) {
-  Keyring other(server_.instance());
+  Keyring other(server_.instance(), declarations_.permissions());
   ASSERT_TRUE(other.Start().ok());
   Put("k", {.role = Role::kWorker});
   // The wake-up reaches its thread.
@@ -158,13 +170,14 @@ TEST_F(KeyringTest, EveryRoleMayCallWhatItsRulesName) {
   const doors::CommandTable& table = server_.instance().commands();
   for (const Role role : {Role::kAdmin, Role::kOperator, Role::kWorker, Role::kReadonly}) {
     for (const Reach reach : {Reach::kEverything, Reach::kSomeQueues}) {
-      const doors::AclRules rules = RulesOf(role, reach, table);
+      const doors::AclRules rules = declarations_.permissions().RulesOf(role, reach, table);
       EXPECT_TRUE(rules.on());
       EXPECT_EQ(rules.AllowsEverything(), role == Role::kAdmin && reach == Reach::kEverything);
     }
   }
   // Of the commands about jobs, a scoped operator may call all but the one that reads them all.
-  const doors::AclRules rules = RulesOf(Role::kOperator, Reach::kSomeQueues, table);
+  const doors::AclRules rules =
+      declarations_.permissions().RulesOf(Role::kOperator, Reach::kSomeQueues, table);
   for (size_t i = 0; i < table.row_count(); ++i) {
     const doors::Command& command = table.row(i);
     if (command.group != "jobs") continue;

@@ -1,6 +1,7 @@
 #include "admin/loop_latency.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cairn::admin {
 
@@ -18,10 +19,13 @@ LoopLatency::LoopLatency(net::LoopGroup& loops, const Clock& clock,
   });
 }
 
-LoopLatency::~LoopLatency() {
+LoopLatency::~LoopLatency() { Stop(); }
+
+void LoopLatency::Stop() {
+  if (std::exchange(stopped_, true)) return;
   loops_.RunOnEach([this](net::Loop& loop) {
     for (const auto& probe : probes_) {
-      if (probe->loop == &loop) probe->timer.Cancel();
+      if (probe->loop == &loop) probe->timer = {};
     }
   });
 }

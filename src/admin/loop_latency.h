@@ -30,9 +30,12 @@ class LoopLatency {
 
   LoopLatency(net::LoopGroup& loops, const Clock& clock,
               std::chrono::milliseconds period = std::chrono::milliseconds(100));
-  ~LoopLatency();
+  ~LoopLatency();  // stops
   LoopLatency(const LoopLatency&) = delete;
   LoopLatency& operator=(const LoopLatency&) = delete;
+
+  // Measures no more; what was measured can still be read. The loops may be destroyed after this.
+  void Stop();
 
   // One per loop.
   std::vector<Histogram> histograms() const;
@@ -53,6 +56,7 @@ class LoopLatency {
   net::LoopGroup& loops_;
   const Clock& clock_;
   const std::chrono::milliseconds period_;
+  bool stopped_ = false;
   std::vector<std::unique_ptr<Probe>> probes_;
 };
 

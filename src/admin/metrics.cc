@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/check.h"
+
 namespace cairn::admin {
 namespace {
 
@@ -14,28 +16,30 @@ using ::prometheus::ClientMetric;
 using ::prometheus::MetricFamily;
 using ::prometheus::MetricType;
 
-using Labels = std::vector<ClientMetric::Label>;
+using PrometheusLabels = std::vector<ClientMetric::Label>;
 
 // Collects families in the order in which they are documented. A family is begun by the first call
 // with its name; the calls of one family follow each other.
 class Collector {
  public:
   template <typename Number>
-  void Counter(std::string_view name, std::string_view help, Number value, Labels labels = {}) {
+  void Counter(std::string_view name, std::string_view help, Number value,
+               PrometheusLabels labels = {}) {
     ClientMetric metric;
     metric.counter.value = static_cast<double>(value);
     Add(MetricType::Counter, name, help, std::move(metric), std::move(labels));
   }
 
   template <typename Number>
-  void Gauge(std::string_view name, std::string_view help, Number value, Labels labels = {}) {
+  void Gauge(std::string_view name, std::string_view help, Number value,
+             PrometheusLabels labels = {}) {
     ClientMetric metric;
     metric.gauge.value = static_cast<double>(value);
     Add(MetricType::Gauge, name, help, std::move(metric), std::move(labels));
   }
 
   void Histogram(std::string_view name, std::string_view help, const LoopLatency::Histogram& values,
-                 Labels labels) {
+                 PrometheusLabels labels) {
     ClientMetric metric;
     uint64_t cumulative = 0;
     for (size_t i = 0; i < values.counts.size(); ++i) {
@@ -54,7 +58,7 @@ class Collector {
 
  private:
   void Add(MetricType type, std::string_view name, std::string_view help, ClientMetric metric,
-           Labels labels) {
+           PrometheusLabels labels) {
     metric.label = std::move(labels);
     if (families_.empty() || families_.back().name != name) {
       families_.push_back({std::string(name), std::string(help), type, {}});
@@ -83,8 +87,8 @@ void CollectServer(const MetricsSnapshot& snapshot, Collector& collector) {
 }
 
 void CollectDoors(const MetricsSnapshot& snapshot, Collector& collector) {
-  const Labels resp = {{"door", "resp"}};
-  const Labels http = {{"door", "http"}};
+  const PrometheusLabels resp = {{"door", "resp"}};
+  const PrometheusLabels http = {{"door", "http"}};
   constexpr std::string_view kOpen = "Connections open now.";
   collector.Gauge("cairn_connections", kOpen, snapshot.resp.connections_open, resp);
   collector.Gauge("cairn_connections", kOpen, snapshot.http.connections_open, http);
@@ -175,35 +179,35 @@ void CollectStore(const MetricsSnapshot& snapshot, Collector& collector) {
   collector.Gauge("cairn_store_disk_bytes", "Bytes of live files.", store.disk_bytes);
 }
 
-void CollectJobs(const JobMetrics& jobs, Collector& collector) {
-  for (const QueueMetrics& queue : jobs.queues) {
-    for (const auto& [state, count] : queue.jobs) {
-      collector.Gauge("cairn_jobs", "Jobs that are there now, by queue and state.", count,
-                      {{"queue", queue.name}, {"state", std::string(state)}});
-    }
+// What a layer writes to, between the figures of others.
+class LayerWriter final : public house::MetricsWriter {
+ public:
+  LayerWriter(std::string_view prefix, Collector& collector)
+      : prefix_(prefix), collector_(collector) {}
+
+  void Counter(std::string_view name, std::string_view help, double value, Labels labels) override {
+    Check(name);
+    collector_.Counter(name, help, value, Translated(labels));
   }
-  const auto each = [&](auto add, std::string_view name, std::string_view help, auto value) {
-    for (const QueueMetrics& queue : jobs.queues) {
-      (collector.*add)(name, help, value(queue), {{"queue", queue.name}});
-    }
-  };
-  each(&Collector::Counter<int64_t>, "cairn_jobs_enqueued_total", "Jobs ever enqueued.",
-       [](const QueueMetrics& queue) { return queue.enqueued; });
-  each(&Collector::Gauge<double>, "cairn_jobs_oldest_pending_seconds",
-       "How long the first job that a worker can have has waited; 0 if there is none.",
-       [](const QueueMetrics& queue) { return queue.oldest_pending_seconds; });
-  each(&Collector::Gauge<bool>, "cairn_jobs_queue_paused", "1 while no jobs are given out.",
-       [](const QueueMetrics& queue) { return queue.paused; });
-  collector.Gauge("cairn_jobs_workers", "Workers that were heard of lately.", jobs.workers);
-  collector.Gauge("cairn_jobs_last_event", "Number of the newest event.", jobs.last_event);
-  collector.Gauge("cairn_jobs_view_event", "Number of the newest event in the search view.",
-                  jobs.view_event);
-  for (const auto& [feed, gaps] : jobs.event_gaps) {
-    collector.Counter("cairn_jobs_event_gaps_total",
-                      "Times that a reader found events removed which it had not read.", gaps,
-                      {{"feed", std::string(feed)}});
+  void Gauge(std::string_view name, std::string_view help, double value, Labels labels) override {
+    Check(name);
+    collector_.Gauge(name, help, value, Translated(labels));
   }
-}
+
+ private:
+  void Check(std::string_view name) const {
+    CAIRN_CHECK(name.starts_with(prefix_) &&
+                (name.size() == prefix_.size() || name[prefix_.size()] == '_'));
+  }
+  static PrometheusLabels Translated(const Labels& labels) {
+    PrometheusLabels translated;
+    for (const auto& [name, value] : labels) translated.push_back({name, value});
+    return translated;
+  }
+
+  const std::string_view prefix_;
+  Collector& collector_;
+};
 
 void CollectLoops(const MetricsSnapshot& snapshot, Collector& collector) {
   for (size_t i = 0; i < snapshot.loops.size(); ++i) {
@@ -226,13 +230,18 @@ std::string_view DurabilityName(store::Durability durability) {
   return "";
 }
 
-std::string FormatMetrics(const MetricsSnapshot& snapshot) {
+std::string FormatMetrics(const MetricsSnapshot& snapshot,
+                          std::span<const house::Registry::Metrics> layers) {
   Collector collector;
   CollectServer(snapshot, collector);
   CollectDoors(snapshot, collector);
   CollectCommands(snapshot, collector);
   CollectStore(snapshot, collector);
-  if (snapshot.jobs) CollectJobs(*snapshot.jobs, collector);
+  // From the last to the first, see Registry::metrics.
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+    LayerWriter writer(layer->prefix, collector);
+    layer->source(writer);
+  }
   CollectLoops(snapshot, collector);
   return ::prometheus::TextSerializer().Serialize(collector.families());
 }

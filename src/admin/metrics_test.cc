@@ -43,32 +43,38 @@ TEST(MetricsTest, ShowsEachPartOfTheSnapshot) {
   }
 }
 
-TEST(MetricsTest, ShowsEachQueue) {
-  MetricsSnapshot snapshot;
-  EXPECT_THAT(FormatMetrics(snapshot), Not(HasSubstr("cairn_jobs")));
-  snapshot.jobs = JobMetrics{.queues = {{.name = "mail",
-                                         .jobs = {{"pending", 3}, {"dead", 1}},
-                                         .enqueued = 9,
-                                         .oldest_pending_seconds = 1.5},
-                                        {.name = "a\"b", .jobs = {{"dead", 2}}, .paused = true}},
-                             .workers = 4,
-                             .last_event = 20,
-                             .view_event = 18};
-  const std::string text = FormatMetrics(snapshot);
+TEST(MetricsTest, ShowsTheFiguresOfLayersAskedFromTheLastToTheFirst) {
+  std::string asked;
+  const std::vector<house::Registry::Metrics> layers = {
+      {"cairn_toy",
+       [&](house::MetricsWriter& writer) {
+         asked += "toy ";
+         writer.Gauge("cairn_toy", "Toys.", 3, {{"colour", "a\"b"}});
+         writer.Gauge("cairn_toy", "Toys.", 4, {{"colour", "red"}});
+         writer.Counter("cairn_toy_broken_total", "Toys that broke.", 9);
+       }},
+      {"cairn_toy_box", [&](house::MetricsWriter& writer) {
+         asked += "box ";
+         writer.Gauge("cairn_toy_box_bytes", "Room.", 1.5);
+       }}};
+  const std::string text = FormatMetrics({}, layers);
+  EXPECT_EQ(asked, "box toy ");
   for (const char* line : {
-           "cairn_jobs{queue=\"mail\",state=\"pending\"} 3\n",
-           "cairn_jobs{queue=\"mail\",state=\"dead\"} 1\n",
-           "cairn_jobs{queue=\"a\\\"b\",state=\"dead\"} 2\n",
-           "cairn_jobs_enqueued_total{queue=\"mail\"} 9\n",
-           "cairn_jobs_oldest_pending_seconds{queue=\"mail\"} 1.5\n",
-           "cairn_jobs_queue_paused{queue=\"mail\"} 0\n",
-           "cairn_jobs_queue_paused{queue=\"a\\\"b\"} 1\n",
-           "cairn_jobs_workers 4\n",
-           "cairn_jobs_last_event 20\n",
-           "cairn_jobs_view_event 18\n",
+           "cairn_toy{colour=\"a\\\"b\"} 3\n",
+           "cairn_toy{colour=\"red\"} 4\n",
+           "cairn_toy_broken_total 9\n",
+           "# TYPE cairn_toy_broken_total counter\n",
+           "cairn_toy_box_bytes 1.5\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+}
+
+TEST(MetricsDeathTest, ALayerKeepsToItsPrefix) {
+  const std::vector<house::Registry::Metrics> layers = {
+      {"cairn_toy",
+       [](house::MetricsWriter& writer) { writer.Gauge("cairn_toys", "Not its own.", 1); }}};
+  EXPECT_DEATH(FormatMetrics({}, layers), "prefix");
 }
 
 TEST(MetricsTest, CommandsNeverCalledAreLeftOut) {
@@ -101,7 +107,6 @@ TEST(MetricsTest, EachFamilyAppearsOnceAndSaysWhatItIs) {
   MetricsSnapshot snapshot;
   snapshot.commands = {{.name = "get", .calls = 1}, {.name = "set", .calls = 1}};
   snapshot.loops.resize(2);
-  snapshot.jobs = JobMetrics{.queues = {{.name = "a"}, {.name = "b"}}};
   std::istringstream lines(FormatMetrics(snapshot));
   std::set<std::string> names;
   for (std::string line; std::getline(lines, line);) {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "admin/backup.h"
-#include "admin/dump_routes.h"
-#include "doors/on_pool.h"
+#include "admin/metrics.h"
+#include "doors/turn/on_pool.h"
 
 namespace cairn::admin {
 namespace {
@@ -70,7 +70,7 @@ HttpReply JsonReply(int status, const json::object& body) {
 
 awaitable<Result<HttpReply>> Alive() { co_return JsonReply(200, {{"status", "ok"}}); }
 
-awaitable<Result<HttpReply>> Ready(const Health& health) {
+awaitable<Result<HttpReply>> Ready(const house::Health& health) {
   if (const std::optional<std::string> reason = health.WhyNotReady()) {
     co_return JsonReply(503, {{"status", "not_ready"}, {"reason", *reason}});
   }
@@ -119,7 +119,7 @@ awaitable<Result<HttpReply>> Backup(const AdminParts& parts, const RouteCall& ca
 }
 
 awaitable<Result<HttpReply>> Metrics(const AdminParts& parts) {
-  auto work = [&parts]() -> Result<std::string> { return FormatMetrics(parts.metrics()); };
+  auto work = [&parts]() -> Result<std::string> { return parts.metrics(); };
   const Result<std::string> text = co_await doors::OnPool(parts.pool, std::move(work));
   if (!text.ok()) co_return text.error();
   HttpResponse response = HttpResponse::Text(200, *text);
@@ -128,7 +128,7 @@ awaitable<Result<HttpReply>> Metrics(const AdminParts& parts) {
 }
 
 awaitable<Result<HttpReply>> Cluster(const AdminParts& parts) {
-  auto work = [&parts]() -> Result<std::string> { return ClusterStatusJson(parts.cluster()); };
+  auto work = [&parts]() -> Result<std::string> { return json::serialize(parts.cluster()); };
   Result<std::string> text = co_await doors::OnPool(parts.pool, std::move(work));
   if (!text.ok()) co_return text.error();
   co_return HttpReply(HttpResponse::Json(200, *std::move(text)));
@@ -173,7 +173,6 @@ void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
              .request_schema = kBackupRequestSchema,
              .responses = {{200, "The backup is complete and durable.", kBackupSchema}},
              .handler = [parts](const RouteCall& call) { return Backup(*parts, call); }});
-  AddDumpRoutes(parts, table);
 }
 
 }  // namespace cairn::admin

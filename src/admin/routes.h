@@ -1,14 +1,13 @@
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <functional>
 #include <string>
 
-#include "admin/cluster_status.h"
-#include "admin/health.h"
-#include "admin/metrics.h"
 #include "base/clock.h"
 #include "base/thread_pool.h"
-#include "doors/route_table.h"
+#include "doors/http/route_table.h"
+#include "house/health.h"
 #include "store/store.h"
 
 namespace cairn::admin {
@@ -16,17 +15,16 @@ namespace cairn::admin {
 // What the routes answer from. All of it outlives the table's use.
 struct AdminParts {
   store::Store& store;
-  const Health& health;
+  const house::Health& health;
   const Clock& clock;
-  ThreadPool& pool;                          // for what waits for the disk
-  std::string data;                          // the data directory, absolute
-  std::string backups;                       // backups go below this directory, absolute
-  std::function<MetricsSnapshot()> metrics;  // called on the pool
-  std::function<ClusterStatus()> cluster;    // likewise
+  ThreadPool& pool;                              // for what waits for the disk
+  std::string data;                              // the data directory, absolute
+  std::string backups;                           // backups go below this directory, absolute
+  std::function<std::string()> metrics;          // as FormatMetrics; called on the pool
+  std::function<boost::json::object()> cluster;  // as ClusterStatusJson; likewise
 };
 
-// Adds /healthz, /readyz, /metrics, /v1/admin/backup, and under /api/v1 metrics, cluster/status,
-// admin/backup and admin/restore.
+// Adds /healthz, /readyz, /metrics, /v1/admin/backup, and under /api/v1 metrics and cluster/status.
 void AddRoutes(const AdminParts& parts, doors::RouteTable& table);
 
 }  // namespace cairn::admin

@@ -15,9 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "admin/roles.h"
 #include "app/testing/access_fixture.h"
-#include "doors/json_schema.h"
+#include "doors/http/json_schema.h"
 #include "net/http/client.h"
 #include "net/resp/client.h"
 
@@ -36,7 +35,7 @@ TEST_F(AccessTest, EveryRouteHasAPermissionThatSomeRoleHas) {
   const std::set<std::string> open = {"/healthz", "/readyz", "/openapi.json", "/docs", "/"};
   for (const Operation& operation : Operations()) {
     if (open.contains(operation.path)) continue;
-    EXPECT_NE(admin::FindPermission(operation.permission), nullptr)
+    EXPECT_NE(permissions().Find(operation.permission), nullptr)
         << operation.name() << " asks for '" << operation.permission << "'";
   }
 }
@@ -55,11 +54,11 @@ TEST_F(AccessTest, NoRouteAnswersWhoHasNoKey) {
 
 TEST_F(AccessTest, EveryRouteIsClosedToRolesWithoutItsPermission) {
   MakeAdmin();
-  for (const admin::Role role :
-       {admin::Role::kOperator, admin::Role::kWorker, admin::Role::kReadonly}) {
-    const std::string name(admin::RoleName(role));
+  for (const house::Role role :
+       {house::Role::kOperator, house::Role::kWorker, house::Role::kReadonly}) {
+    const std::string name(house::RoleName(role));
     const std::string key = MakeKey(name, fmt::format(R"("role":"{}")", name));
-    const std::vector<std::string_view> allowed = admin::PermissionsOf(role);
+    const std::vector<std::string_view> allowed = permissions().Of(role);
     for (const Operation& operation : Operations()) {
       if (operation.permission.empty() ||
           std::ranges::find(allowed, operation.permission) != allowed.end()) {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "admin/roles.h"
 #include "app/testing/access_fixture.h"
 
 namespace cairn::app {
@@ -129,7 +128,7 @@ TEST_F(AuditRoutesTest, EveryRouteThatChangesSomethingIsAuditedOrSaysWhyNot) {
   std::string reader;
   size_t asked = 0;
   for (const Operation& operation : Operations()) {
-    const admin::Permission* const permission = admin::FindPermission(operation.permission);
+    const house::Permission* const permission = permissions().Find(operation.permission);
     if (permission == nullptr) {
       EXPECT_EQ(operation.method, "GET") << operation.name();
       continue;

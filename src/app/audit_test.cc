@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "data/commands.h"
-#include "doors/command_audit.h"
+#include "doors/resp/command_audit.h"
 #include "doors/testing/test_server.h"
-#include "jobs/commands.h"
+#include "jobs/resp/commands.h"
 #include "seats/commands.h"
 
 namespace cairn::app {

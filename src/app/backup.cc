@@ -13,8 +13,8 @@
 
 #include "admin/backup.h"
 #include "app/open_store.h"
-#include "app/server_url.h"
-#include "app/units.h"
+#include "app/server_access.h"
+#include "house/units.h"
 #include "net/http/client.h"
 #include "store/rocks/open.h"
 
@@ -27,14 +27,14 @@ namespace json = boost::json;
 // Long enough for a large store on a slow disk: the server answers when the copy is complete.
 constexpr std::chrono::hours kBackupTimeout{12};
 
-Result<admin::BackupReport> AskServer(const Url& url, const Config& config,
+Result<admin::BackupReport> AskServer(const house::Url& url, const Config& config,
                                       const std::string& ca_file, const json::object& request) {
   net::HttpClient client(url.address,
                          {.tls = url.tls, .ca_file = ca_file, .timeout = kBackupTimeout});
-  CAIRN_ASSIGN_OR_RETURN(
-      const net::HttpResponse response,
-      client.Post("/v1/admin/backup", json::serialize(request), RequestHeaders(config)));
-  if (response.status != 200) return Error{ErrorCode::kUnavailable, MessageOf(response)};
+  CAIRN_ASSIGN_OR_RETURN(const net::HttpResponse response,
+                         client.Post("/v1/admin/backup", json::serialize(request),
+                                     house::RequestHeaders(config.password)));
+  if (response.status != 200) return Error{ErrorCode::kUnavailable, house::MessageOf(response)};
   return admin::BackupReport::FromJson(response.body);
 }
 
@@ -77,7 +77,7 @@ Result<void> MoveTree(const fs::path& from, const fs::path& to) {
 // from there is for whoever runs this program, with their own rights.
 Result<admin::BackupReport> FetchFromServer(const Config& config, const BackupOptions& options,
                                             const std::string& to) {
-  CAIRN_ASSIGN_OR_RETURN(const Url url, UrlOf(config));
+  CAIRN_ASSIGN_OR_RETURN(const house::Url url, UrlOf(config));
   if (fs::exists(to)) {
     return Error{ErrorCode::kConflict, to + " exists: a backup goes into a new directory"};
   }
@@ -104,7 +104,7 @@ Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions
   const fs::path place = fs::absolute(options.to).lexically_normal();
   const std::string to = (place.has_filename() ? place : place.parent_path()).string();
   if (!options.url.empty()) {
-    CAIRN_ASSIGN_OR_RETURN(const Url url, ParseUrl(options.url));
+    CAIRN_ASSIGN_OR_RETURN(const house::Url url, house::ParseUrl(options.url));
     return AskServer(url, config, options.ca_file, {{"directory", to}});
   }
   if (!config.store_url.empty()) {
@@ -124,11 +124,11 @@ Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions
   return admin::MakeBackup(*store, to, clock);
 }
 
-int Backup(const Config& config, const BackupOptions& options, const Terminal& terminal) {
+int Backup(const Config& config, const BackupOptions& options, const house::Terminal& terminal) {
   const Result<admin::BackupReport> report = MakeBackup(config, options);
   if (!report.ok()) {
     terminal.Complain("cannot back up: " + report.error().message);
-    return kExitFailure;
+    return house::kExitFailure;
   }
   if (options.json) {
     terminal.Print(report->ToJson());
@@ -136,17 +136,17 @@ int Backup(const Config& config, const BackupOptions& options, const Terminal& t
     terminal.Print(
         fmt::format("Backed up {} to {} in {:.1f} s. Restore it with:\n"
                     "  cairn restore --from {} --data NEW_DIRECTORY",
-                    ReadableSize(report->bytes), report->directory,
+                    house::ReadableSize(report->bytes), report->directory,
                     static_cast<double>(report->duration_ms) / 1000, report->directory));
   }
-  return kExitOk;
+  return house::kExitOk;
 }
 
-int Restore(const Config& config, const RestoreOptions& options, const Terminal& terminal) {
+int Restore(const Config& config, const RestoreOptions& options, const house::Terminal& terminal) {
   const Result<void> restored = store::rocks::Restore(options.from, config.data);
   if (!restored.ok()) {
     terminal.Complain("cannot restore: " + restored.error().message);
-    return kExitFailure;
+    return house::kExitFailure;
   }
   if (options.json) {
     terminal.Print(json::object{{"from", options.from}, {"data", config.data}, {"verified", true}});
@@ -154,7 +154,7 @@ int Restore(const Config& config, const RestoreOptions& options, const Terminal&
     terminal.Print(fmt::format("Restored and verified {}. Serve it with:\n  cairn serve --data {}",
                                config.data, config.data));
   }
-  return kExitOk;
+  return house::kExitOk;
 }
 
 }  // namespace cairn::app

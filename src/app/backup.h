@@ -4,8 +4,8 @@
 
 #include "admin/backup.h"
 #include "app/settings.h"
-#include "app/terminal.h"
 #include "base/result.h"
+#include "house/terminal.h"
 
 namespace cairn::app {
 
@@ -21,7 +21,7 @@ struct BackupOptions {
 Result<admin::BackupReport> MakeBackup(const Config& config, const BackupOptions& options);
 
 // The same as a command. Returns an exit code.
-int Backup(const Config& config, const BackupOptions& options, const Terminal& terminal);
+int Backup(const Config& config, const BackupOptions& options, const house::Terminal& terminal);
 
 struct RestoreOptions {
   std::string from;
@@ -29,6 +29,6 @@ struct RestoreOptions {
 };
 
 // Makes config.data, which must be empty or missing, from a backup. Returns an exit code.
-int Restore(const Config& config, const RestoreOptions& options, const Terminal& terminal);
+int Restore(const Config& config, const RestoreOptions& options, const house::Terminal& terminal);
 
 }  // namespace cairn::app

@@ -4,22 +4,26 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "app/backup.h"
-#include "app/bench.h"
 #include "app/completion.h"
 #include "app/doctor.h"
-#include "app/jobs.h"
+#include "app/layers.h"
 #include "app/migrate.h"
 #include "app/report.h"
-#include "app/schedules.h"
-#include "app/seats.h"
 #include "app/serve.h"
-#include "app/terminal.h"
+#include "app/server_access.h"
+#include "app/verify.h"
+#include "base/check.h"
+#include "house/declarations.h"
+#include "house/nearest.h"
+#include "house/terminal.h"
+#include "house/verb.h"
 
 namespace cairn::app {
 namespace {
@@ -55,19 +59,27 @@ struct Given {
   BackupOptions backup;
   std::string restore_from;
   MigrateOptions migrate;
-  SeatsOptions seats;
-  JobsOptions jobs;
-  QueuesOptions queues;
-  WorkersOptions workers;
-  SchedulesOptions schedules;
-  BenchOptions bench;
+  VerifyOptions verification;
+  std::string url;  // of the server that a verb asks
+  std::string ca_file;
   std::string shell;
 };
+
+// The commands that no layer brings.
+const std::vector<std::string>& OwnCommands() {
+  static const std::vector<std::string> names = {"help",    "serve",     "config",  "doctor",
+                                                 "verify",  "backup",    "restore", "migrate",
+                                                 "version", "completion"};
+  return names;
+}
 
 class CommandLine {
  public:
   explicit CommandLine(const Environment& environment)
-      : environment_(environment), terminal_(environment) {
+      : environment_(environment),
+        terminal_(environment),
+        layers_(MakeLayers()),
+        declarations_(layers_, {.flags = OwnFlags(), .verbs = OwnCommands()}) {
     root_.allow_extras();  // unknown words are ours to report, with a suggestion
     root_.set_help_flag("-h,--help", "Show what can be given here");
     root_.set_version_flag(
@@ -78,15 +90,11 @@ class CommandLine {
     AddServe();
     AddConfig();
     AddDoctor();
+    AddVerify();
     AddBackup();
     AddRestore();
     AddMigrate();
-    AddSeats();
-    AddJobs();
-    AddQueues();
-    AddWorkers();
-    AddSchedules();
-    AddBench();
+    for (const house::Verb& verb : declarations_.verbs()) AddVerb(verb);
     AddVersion();
     AddCompletion();
     for (auto& [command, action] : actions_) {
@@ -95,6 +103,10 @@ class CommandLine {
   }
 
   int Run(std::vector<std::string> args) {
+    if (declarations_.collision()) {
+      terminal_.Complain(declarations_.collision()->message);
+      return house::kExitFailure;
+    }
     if (args.empty()) args = {"--help"};
     if (args[0] == "help") {  // `cairn help serve` is `cairn serve --help`
       args.erase(args.begin());
@@ -119,6 +131,11 @@ class CommandLine {
  private:
   using Action = std::function<int()>;
 
+  CLI::App* AddOwnCommand(const std::string& name, const std::string& description, Action action) {
+    CAIRN_CHECK(std::ranges::find(OwnCommands(), name) != OwnCommands().end(), "{}", name);
+    return AddCommand(name, description, std::move(action));
+  }
+
   CLI::App* AddCommand(const std::string& name, const std::string& description, Action action) {
     CLI::App* command = root_.add_subcommand(name, description);
     command->group("Commands")->footer("");
@@ -138,7 +155,7 @@ class CommandLine {
         ->type_name("FILE");
   }
 
-  void AddSetting(CLI::App* command, const Setting& setting) {
+  void AddSetting(CLI::App* command, const house::Setting& setting) {
     const auto keep = [this, name = setting.name](const std::string& value) {
       given_.settings[name] = value;
     };
@@ -163,11 +180,12 @@ class CommandLine {
   }
 
   void AddServe() {
-    CLI::App* serve = AddCommand("serve", "Serve a data directory until SIGTERM or SIGINT", [this] {
-      const LoadedConfig loaded = Load(Purpose::kServe);
-      if (Complain(loaded)) return int{kExitUsage};
-      return Serve(loaded.config, {.ready_file = given_.ready_file}, terminal_);
-    });
+    CLI::App* serve =
+        AddOwnCommand("serve", "Serve a data directory until SIGTERM or SIGINT", [this] {
+          const LoadedConfig loaded = Load(Purpose::kServe);
+          if (Complain(loaded)) return int{house::kExitUsage};
+          return Serve(loaded.config, {.ready_file = given_.ready_file}, terminal_);
+        });
     AddConfigFile(serve);
     serve
         ->add_option("--ready-file", given_.ready_file,
@@ -178,14 +196,14 @@ class CommandLine {
 
   void AddConfig() {
     CLI::App* config =
-        AddCommand("config", "Show the settings in force and where each came from", [this] {
+        AddOwnCommand("config", "Show the settings in force and where each came from", [this] {
           if (given_.markdown) {
             terminal_.Print(SettingsMarkdown());
-            return int{kExitOk};
+            return int{house::kExitOk};
           }
           const LoadedConfig loaded = Load(Purpose::kServe);
           PrintConfig(loaded, given_.json, terminal_);
-          return Complain(loaded) ? int{kExitUsage} : int{kExitOk};
+          return Complain(loaded) ? int{house::kExitUsage} : int{house::kExitOk};
         });
     AddConfigFile(config);
     AddJson(config);
@@ -194,12 +212,12 @@ class CommandLine {
   }
 
   void AddDoctor() {
-    CLI::App* doctor = AddCommand(
+    CLI::App* doctor = AddOwnCommand(
         "doctor", "Explain what is wrong with a configuration or a data directory", [this] {
           const std::vector<Finding> findings =
               Examine(Load(Purpose::kServe), {.verify = given_.verify}, SystemClock());
           PrintFindings(findings, given_.json, terminal_);
-          return HasProblem(findings) ? int{kExitFailure} : int{kExitOk};
+          return HasProblem(findings) ? int{house::kExitFailure} : int{house::kExitOk};
         });
     AddConfigFile(doctor);
     AddJson(doctor);
@@ -207,11 +225,37 @@ class CommandLine {
     AddSettings(doctor);
   }
 
+  void AddVerify() {
+    CLI::App* verify = AddOwnCommand(
+        "verify", "Check that everything stored agrees with itself, layer by layer", [this] {
+          const LoadedConfig loaded = Load(Purpose::kOther);
+          if (Complain(loaded)) return int{house::kExitUsage};
+          given_.verification.json = given_.json;
+          return Verify(loaded.config, layers_, declarations_, given_.verification, terminal_);
+        });
+    verify
+        ->add_option("--url", given_.verification.url,
+                     "Ask the server at this address to verify its store while it runs")
+        ->type_name("URL");
+    verify
+        ->add_option("--ca", given_.verification.ca_file,
+                     "Trust this authority for an https URL (PEM)")
+        ->type_name("FILE");
+    AddConfigFile(verify);
+    AddJson(verify);
+    for (const char* name : {"data", "store", "memory", "password", "password_file",
+                             "postgres.schema", "postgres.mode", "postgres.statement_timeout"}) {
+      AddSetting(verify, *FindSetting(name));
+    }
+    // What is checked may depend on them: under which keys a layer looks.
+    for (const house::Setting& setting : declarations_.settings()) AddSetting(verify, setting);
+  }
+
   void AddBackup() {
-    CLI::App* backup = AddCommand(
+    CLI::App* backup = AddOwnCommand(
         "backup", "Copy the data into a new directory, while the server runs or not", [this] {
           const LoadedConfig loaded = Load(Purpose::kOther);
-          if (Complain(loaded)) return int{kExitUsage};
+          if (Complain(loaded)) return int{house::kExitUsage};
           given_.backup.json = given_.json;
           return Backup(loaded.config, given_.backup, terminal_);
         });
@@ -232,10 +276,10 @@ class CommandLine {
   }
 
   void AddRestore() {
-    CLI::App* restore =
-        AddCommand("restore", "Make a data directory from a backup, checking every file", [this] {
+    CLI::App* restore = AddOwnCommand(
+        "restore", "Make a data directory from a backup, checking every file", [this] {
           const LoadedConfig loaded = Load(Purpose::kOther);
-          if (Complain(loaded)) return int{kExitUsage};
+          if (Complain(loaded)) return int{house::kExitUsage};
           return Restore(loaded.config, {.from = given_.restore_from, .json = given_.json},
                          terminal_);
         });
@@ -248,10 +292,10 @@ class CommandLine {
   }
 
   void AddMigrate() {
-    CLI::App* migrate = AddCommand(
+    CLI::App* migrate = AddOwnCommand(
         "migrate", "Copy everything between a data directory and a PostgreSQL database", [this] {
           const LoadedConfig loaded = Load(Purpose::kOther);
-          if (Complain(loaded)) return int{kExitUsage};
+          if (Complain(loaded)) return int{house::kExitUsage};
           given_.migrate.json = given_.json;
           return Migrate(loaded.config, given_.migrate, terminal_);
         });
@@ -273,34 +317,6 @@ class CommandLine {
     }
   }
 
-  void AddSeats() {
-    CLI::App* seats =
-        AddCommand("seats", "Create, look at, verify and simulate the sale of seats", [this] {
-          const LoadedConfig loaded = Load(Purpose::kOther);
-          if (Complain(loaded)) return int{kExitUsage};
-          given_.seats.json = given_.json;
-          return Seats(loaded.config, given_.seats, terminal_);
-        });
-    seats
-        ->add_option("action", given_.seats.action,
-                     "create FILE, events, state EVENT, map EVENT SECTION, verify EVENT, "
-                     "simulate EVENT")
-        ->required();
-    seats->add_option("arguments", given_.seats.arguments, "What the action is about");
-    AddServer(seats, given_.seats.url, given_.seats.ca_file);
-    const auto number = [&](const char* flag, int64_t& value, int64_t most, const char* text) {
-      seats->add_option(flag, value, fmt::format("simulate: {} (default: {})", text, value))
-          ->type_name("N")
-          ->check(CLI::Range(int64_t{1}, most));
-    };
-    number("--buyers", given_.seats.buyers, 1'000, "buyers at once");
-    number("--sections", given_.seats.sections, 10'000, "sections of the house");
-    number("--rows", given_.seats.rows, 10'000, "rows of a section");
-    number("--cols", given_.seats.cols, 10'000, "seats of a row");
-    number("--max-quantity", given_.seats.max_quantity, 100, "seats a buyer asks for at most");
-    number("--pay-percent", given_.seats.pay_percent, 100, "how many of 100 pay; others cancel");
-  }
-
   // What every command takes that asks a running server.
   void AddServer(CLI::App* command, std::string& url, std::string& ca_file) {
     command->add_option("--url", url, "Ask the server at this address")->type_name("URL");
@@ -313,140 +329,78 @@ class CommandLine {
     }
   }
 
-  void AddJobs() {
-    JobsOptions& given = given_.jobs;
-    CLI::App* jobs = AddCommand("jobs", "Enqueue, look at, change and verify jobs", [this] {
+  // A layer's verb: the row says what can be typed.
+  void AddVerb(const house::Verb& verb) {
+    house::VerbCall& call = calls_.emplace_back(house::InitialCall(verb, terminal_));
+    CLI::App* command = AddCommand(verb.name, verb.description, [this, &verb, &call] {
       const LoadedConfig loaded = Load(Purpose::kOther);
-      if (Complain(loaded)) return int{kExitUsage};
-      given_.jobs.json = given_.json;
-      return Jobs(loaded.config, given_.jobs, terminal_);
+      if (Complain(loaded)) return int{house::kExitUsage};
+      call.json = given_.json;
+      call.server = AccessTo(loaded.config, given_.url, given_.ca_file);
+      return house::RunVerb(verb, call);
     });
-    jobs->add_option("action", given.action, JobsActionsHelp())->required();
-    jobs->add_option("arguments", given.arguments, "What the action is about");
-    const auto text = [&](const char* flag, std::string& value, const char* type,
-                          const char* description) {
-      jobs->add_option(flag, value, description)->type_name(type);
-    };
-    text("--priority", given.priority, "critical|high|normal",
-         "enqueue, bulk change_priority: the priority");
-    text("--unique-key", given.unique_key, "KEY", "enqueue: only one live job may have this key");
-    text("--delay", given.delay, "5s", "enqueue: not before this much later");
-    text("--scheduled-at", given.scheduled_at, "TIME", "enqueue: not before this time (RFC 3339)");
-    jobs->add_option("--tag", given.tags, "enqueue: a tag of the job; may be repeated")
-        ->type_name("NAME=VALUE")
-        ->allow_extra_args(false);
-    jobs->add_option("--max-retries", given.max_retries, "enqueue: retries after the first run")
-        ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
-    jobs->add_option("--wait", given.wait_seconds,
-                     "enqueue: wait up to so many seconds for the job to end, and show it")
-        ->type_name("SECONDS")
-        ->check(CLI::Range(0, 60));
-    text("--reason", given.reason, "TEXT", "hold: why");
-    text("--queue", given.queue, "QUEUE", "list, bulk: jobs of this queue");
-    text("--state", given.states, "STATE,…", "list, bulk: jobs in these states");
-    text("--filter", given.filter, "JSON",
-         "list, bulk: what else has to fit, as POST /api/v1/jobs/search takes it");
-    text("--cursor", given.cursor, "CURSOR", "list: goes on behind this page");
-    text("--to", given.to_queue, "QUEUE", "bulk move: into this queue");
-    jobs->add_option("--limit", given.limit, "list, search: how many at most (default: 50)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1'000));
-    AddServer(jobs, given.server.url, given.server.ca_file);
+    verbs_[command] = &verb;
+    if (!verb.actions.empty()) {
+      command->add_option(verb.action_name, call.action, verb.ActionsHelp())
+          ->required(verb.initial_action.empty());
+    }
+    if (verb.takes_arguments()) {
+      command->add_option("arguments", call.arguments, "What the action is about");
+    }
+    for (const house::VerbOption& option : verb.options) AddVerbOption(command, option, call);
+    AddServer(command, given_.url, given_.ca_file);
   }
 
-  void AddQueues() {
-    QueuesOptions& given = given_.queues;
-    CLI::App* queues =
-        AddCommand("queues", "List queues, pause, drain, limit or clear them", [this] {
-          const LoadedConfig loaded = Load(Purpose::kOther);
-          if (Complain(loaded)) return int{kExitUsage};
-          given_.queues.json = given_.json;
-          return Queues(loaded.config, given_.queues, terminal_);
-        });
-    queues->add_option("action", given.action, QueuesActionsHelp());
-    queues->add_option("arguments", given.arguments, "What the action is about");
-    queues
-        ->add_option("--wait", given.wait_seconds,
-                     "drain: wait so long until nothing runs (default: 30)")
-        ->type_name("SECONDS")
-        ->check(CLI::Range(0, 60));
-    AddServer(queues, given.server.url, given.server.ca_file);
+  static void AddVerbOption(CLI::App* command, const house::VerbOption& option,
+                            house::VerbCall& call) {
+    const std::string flag = "--" + option.name;
+    switch (option.kind) {
+      case house::VerbOption::Kind::kText:
+        command->add_option(flag, call.texts[option.name], option.description)
+            ->type_name(option.value_name);
+        return;
+      case house::VerbOption::Kind::kList:
+        command->add_option(flag, call.lists[option.name], option.description)
+            ->type_name(option.value_name)
+            ->allow_extra_args(false);
+        return;
+      case house::VerbOption::Kind::kNumber:
+        AddNumber(command, option, call.numbers[option.name]);
+        return;
+    }
   }
 
-  void AddBench() {
-    BenchOptions& given = given_.bench;
-    CLI::App* bench = AddCommand("bench", "Measure how fast a running server is", [this] {
-      const LoadedConfig loaded = Load(Purpose::kOther);
-      if (Complain(loaded)) return int{kExitUsage};
-      given_.bench.json = given_.json;
-      return Bench(loaded.config, given_.bench, terminal_);
-    });
-    bench->add_option("what", given.what, "jobs")->required();
-    AddServer(bench, given.server.url, given.server.ca_file);
-    const auto number = [&](const char* flag, int64_t& value, int64_t most, const char* text) {
-      bench->add_option(flag, value, fmt::format("{} (default: {})", text, value))
-          ->type_name("N")
-          ->check(CLI::Range(int64_t{1}, most));
-    };
-    number("--jobs", given.jobs, 100'000'000, "jobs of each kind of work");
-    number("--connections", given.connections, 256, "connections at once");
-    number("--batch", given.batch, 512, "jobs of one request");
-  }
-
-  void AddWorkers() {
-    WorkersOptions& given = given_.workers;
-    CLI::App* workers = AddCommand("workers", "List the workers that fetch jobs", [this] {
-      const LoadedConfig loaded = Load(Purpose::kOther);
-      if (Complain(loaded)) return int{kExitUsage};
-      given_.workers.json = given_.json;
-      return Workers(loaded.config, given_.workers, terminal_);
-    });
-    AddServer(workers, given.server.url, given.server.ca_file);
-  }
-
-  void AddSchedules() {
-    SchedulesOptions& given = given_.schedules;
-    CLI::App* schedules =
-        AddCommand("schedules", "List, create, pause and trigger jobs that come again", [this] {
-          const LoadedConfig loaded = Load(Purpose::kOther);
-          if (Complain(loaded)) return int{kExitUsage};
-          given_.schedules.json = given_.json;
-          return Schedules(loaded.config, given_.schedules, terminal_);
-        });
-    schedules->add_option("action", given.action, SchedulesActionsHelp());
-    schedules->add_option("arguments", given.arguments, "What the action is about");
-    const auto text = [&](const char* flag, std::string& value, const char* type,
-                          const char* description) {
-      schedules->add_option(flag, value, description)->type_name(type);
-    };
-    text("--timezone", given.timezone, "ZONE", "create, update: Europe/Berlin (default: UTC)");
-    text("--overlap", given.overlap, "skip|queue|parallel",
-         "create, update: while the job before has not ended (default: skip)");
-    text("--catch-up", given.catch_up, "none|one|all",
-         "create, update: for ticks that were missed (default: one)");
-    text("--catch-up-window", given.catch_up_window, "24h",
-         "create, update: how late a tick may be made up for (default: 24h)");
-    AddServer(schedules, given.server.url, given.server.ca_file);
+  static void AddNumber(CLI::App* command, const house::VerbOption& option, int64_t& value) {
+    const std::string description =
+        option.initial < option.least
+            ? option.description
+            : fmt::format("{} (default: {})", option.description, option.initial);
+    CLI::Option* added =
+        command->add_option("--" + option.name, value, description)->type_name(option.value_name);
+    if (option.least == 0 && option.most == house::VerbOption::kUnbounded) {
+      added->check(CLI::NonNegativeNumber);
+    } else {
+      added->check(CLI::Range(option.least, option.most));
+    }
   }
 
   void AddVersion() {
-    CLI::App* version = AddCommand("version", "Show the version", [this] {
+    CLI::App* version = AddOwnCommand("version", "Show the version", [this] {
       PrintVersion(given_.json, terminal_);
-      return int{kExitOk};
+      return int{house::kExitOk};
     });
     AddJson(version);
   }
 
   void AddCompletion() {
     CLI::App* completion =
-        AddCommand("completion", "Print a script that completes commands in your shell", [this] {
+        AddOwnCommand("completion", "Print a script that completes commands in your shell", [this] {
           static const std::map<std::string, Shell> shells = {
               {"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}};
           const auto shell = shells.find(given_.shell);
           if (shell == shells.end()) return Refuse("completion: name bash, zsh or fish");
           terminal_.Print(CompletionScript(shell->second, DescribeCommands()));
-          return int{kExitOk};
+          return int{house::kExitOk};
         });
     completion->add_option("shell", given_.shell, "bash, zsh or fish")->required();
   }
@@ -469,7 +423,7 @@ class CommandLine {
       if (command->parsed()) help = fmt::format("cairn {} --help", command->get_name());
     }
     terminal_.Complain(fmt::format("{}; `{}` shows what can be given", message, help));
-    return kExitUsage;
+    return house::kExitUsage;
   }
 
   // The first word that no command or option took, as a message.
@@ -495,7 +449,7 @@ class CommandLine {
       for (const auto& [command, action] : actions_) known.push_back(command->get_name());
     }
     const std::string_view kind = is_option ? "option" : place == &root_ ? "command" : "argument";
-    return fmt::format("unknown {} '{}'{}", kind, name, DidYouMean(name, known));
+    return fmt::format("unknown {} '{}'{}", kind, name, house::DidYouMean(name, known));
   }
 
   std::vector<CompletedCommand> DescribeCommands() const {
@@ -512,20 +466,23 @@ class CommandLine {
         command.options.push_back(std::move(described));
       }
       if (command.name == "completion") command.arguments = {"bash", "zsh", "fish"};
-      if (command.name == "seats") command.arguments = SeatsActions();
-      if (command.name == "schedules") command.arguments = SchedulesActions();
-      if (command.name == "jobs") command.arguments = JobsActions();
-      if (command.name == "queues") command.arguments = QueuesActions();
+      if (const auto verb = verbs_.find(app); verb != verbs_.end()) {
+        command.arguments = verb->second->ActionNames();
+      }
       commands.push_back(std::move(command));
     }
     return commands;
   }
 
   const Environment& environment_;
-  Terminal terminal_;
+  house::Terminal terminal_;
+  const house::Layers layers_;
+  const house::Declarations declarations_;
   Given given_;
+  std::deque<house::VerbCall> calls_;  // options write into them
   CLI::App root_{"Cairn: a durable application backend in one binary.", "cairn"};
   std::vector<std::pair<CLI::App*, Action>> actions_;
+  std::map<const CLI::App*, const house::Verb*> verbs_;
 };
 
 }  // namespace

@@ -8,10 +8,13 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <regex>
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
+#include "house/nearest.h"
 #include "store/rocks/open.h"
 
 namespace cairn::app {
@@ -20,15 +23,11 @@ namespace {
 constexpr std::string_view kPrefix = "CAIRN_";
 constexpr std::string_view kConfigVariable = "CAIRN_CONFIG";
 
-std::vector<std::string> Names(std::string (Setting::*spelling)() const) {
+// What `spelling` says of each.
+template <typename Spelling>
+std::vector<std::string> Names(const std::vector<Setting>& settings, Spelling spelling) {
   std::vector<std::string> names;
-  for (const Setting& setting : Settings()) names.push_back((setting.*spelling)());
-  return names;
-}
-
-std::vector<std::string> SettingNames() {
-  std::vector<std::string> names;
-  for (const Setting& setting : Settings()) names.push_back(setting.name);
+  for (const Setting& setting : settings) names.push_back(std::invoke(spelling, setting));
   return names;
 }
 
@@ -52,8 +51,10 @@ bool IsToolVariable(std::string_view name) {
 // Collects values from the lowest source to the highest; a later one replaces an earlier.
 class Loader {
  public:
+  explicit Loader(const std::vector<Setting>& settings) : settings_(settings) {}
+
   LoadedConfig Load(const ConfigSources& sources, Purpose purpose) {
-    loaded_.origins.assign(Settings().size(), "default");
+    loaded_.origins.assign(settings_.size(), "default");
     ApplyDefaults(sources.environment);
     const auto variable = sources.environment.find(std::string(kConfigVariable));
     if (sources.file) {
@@ -63,7 +64,7 @@ class Loader {
     }
     ApplyEnvironment(sources.environment);
     for (const auto& [name, text] : sources.flags) {
-      const Setting* setting = FindSetting(name);
+      const Setting* setting = FindSetting(name, settings_);
       CAIRN_CHECK(setting != nullptr, "the command line has a flag for {}", name);
       Apply(*setting, text, setting->flag());
     }
@@ -78,7 +79,7 @@ class Loader {
   void Problem(std::string text) { loaded_.problems.push_back(std::move(text)); }
 
   const std::string& OriginOf(std::string_view name) const {
-    return loaded_.origins[static_cast<size_t>(FindSetting(name) - Settings().data())];
+    return loaded_.origins[static_cast<size_t>(FindSetting(name, settings_) - settings_.data())];
   }
 
   void Apply(const Setting& setting, std::string_view text, const std::string& origin) {
@@ -87,7 +88,7 @@ class Loader {
       Problem(fmt::format("{}: {} is not accepted for {}: expected {}", origin, shown, setting.name,
                           setting.accepts));
     }
-    loaded_.origins[static_cast<size_t>(&setting - Settings().data())] = origin;
+    loaded_.origins[static_cast<size_t>(&setting - settings_.data())] = origin;
   }
 
   void ApplyDefaults(const Environment& environment) {
@@ -125,14 +126,14 @@ class Loader {
     for (const auto& [key, node] : table) {
       const std::string name = prefix + std::string(key.str());
       const std::string origin = fmt::format("{}:{}", path, key.source().begin.line);
-      const Setting* setting = FindSetting(name);
+      const Setting* setting = FindSetting(name, settings_);
       if (setting != nullptr) {
         ApplyNode(*setting, node, origin);
       } else if (node.is_table()) {
         ApplyTable(*node.as_table(), name + ".", path);
       } else {
         Problem(fmt::format("{}: there is no setting '{}'{}", origin, name,
-                            DidYouMean(name, SettingNames())));
+                            house::DidYouMean(name, Names(settings_, &Setting::name))));
       }
     }
   }
@@ -155,13 +156,13 @@ class Loader {
   void ApplyEnvironment(const Environment& environment) {
     for (const auto& [name, value] : environment) {
       if (!name.starts_with(kPrefix) || name == kConfigVariable || IsToolVariable(name)) continue;
-      const auto setting = std::ranges::find(Settings(), name, &Setting::environment);
-      if (setting != Settings().end()) {
+      const auto setting = std::ranges::find(settings_, name, &Setting::environment);
+      if (setting != settings_.end()) {
         // `CAIRN_X= cairn serve` and compose files with unset variables give an empty value.
         if (!value.empty()) Apply(*setting, value, name);
       } else if (!IsServiceLink(name, value)) {
         Problem(fmt::format("{}: there is no such setting{}", name,
-                            DidYouMean(name, Names(&Setting::environment))));
+                            house::DidYouMean(name, Names(settings_, &Setting::environment))));
       }
     }
   }
@@ -204,6 +205,7 @@ class Loader {
     }
   }
 
+  const std::vector<Setting>& settings_;
   LoadedConfig loaded_;
 };
 
@@ -239,8 +241,20 @@ std::optional<std::string> WhyExposed(const Config& config) {
          "key, or allow it with --insecure";
 }
 
-LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose) {
-  return Loader().Load(sources, purpose);
+house::Configuration ConfigurationOf(const Config& config) {
+  return {.settings = config.of_layers,
+          .data = std::filesystem::absolute(config.data).lexically_normal().string(),
+          .shared_store = !config.store_url.empty(),
+          .resp = config.resp,
+          .http = config.http,
+          .memory_bytes = config.memory_bytes,
+          .why_reachable = WhyReachable(config),
+          .why_exposed = WhyExposed(config)};
+}
+
+LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose,
+                        const std::vector<Setting>& settings) {
+  return Loader(settings).Load(sources, purpose);
 }
 
 }  // namespace cairn::app

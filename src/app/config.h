@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "app/settings.h"
+#include "house/configuration.h"
+#include "house/terminal.h"
 
 namespace cairn::app {
 
-using Environment = std::map<std::string, std::string>;
+using house::Environment;
 
 // The environment of this process.
 Environment ProcessEnvironment();
@@ -26,7 +28,8 @@ struct ConfigSources {
 // that `cairn doctor` can go on and name further problems; nothing else may use it then.
 struct LoadedConfig {
   Config config;
-  // For each row of Settings(), where its value came from: "default", "cairn.toml:3", "CAIRN_DATA",
+  // For each row of the settings, where its value came from: "default", "cairn.toml:3",
+  // "CAIRN_DATA",
   // "--data".
   std::vector<std::string> origins;
   // One sentence each, naming the setting, the value, what is accepted and where it stood.
@@ -45,6 +48,11 @@ std::optional<std::string> WhyReachable(const Config& config);
 // may. A problem that only the server can find: keys are in the store.
 std::optional<std::string> WhyExposed(const Config& config);
 
-LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose = Purpose::kServe);
+// What layers may know of it.
+house::Configuration ConfigurationOf(const Config& config);
+
+// `settings` are all that there are; origins are in their order.
+LoadedConfig LoadConfig(const ConfigSources& sources, Purpose purpose = Purpose::kServe,
+                        const std::vector<Setting>& settings = Settings());
 
 }  // namespace cairn::app

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "app/layers.h"
+#include "house/declarations.h"
 #include "tests/support/temp_directory.h"
 
 namespace cairn::app {
@@ -181,6 +183,37 @@ TEST_F(ConfigTest, EnvironmentCanNameTheFileAndTheFlagOverridesIt) {
   EXPECT_EQ(LoadConfig(sources).config.io_threads, 3U);
 }
 
+// A layer's setting comes from where the program's own come from, with the same errors.
+TEST_F(ConfigTest, ASettingThatALayerDeclaresIsASettingLikeAnyOther) {
+  std::vector<Setting> settings = Settings();
+  settings.push_back(
+      SettingOfLayer(house::SizeSetting({"toy.size", "How large it is."}, 1024, 1, 1 << 20)));
+  const auto load = [&](const ConfigSources& sources) {
+    return LoadConfig(sources, Purpose::kServe, settings);
+  };
+  const auto value = [&](const LoadedConfig& loaded) {
+    EXPECT_THAT(loaded.problems, IsEmpty());
+    return settings.back().format(loaded.config) + " " + loaded.origins.back();
+  };
+  EXPECT_EQ(value(load(base_)), "1KiB default");
+  EXPECT_EQ(value(load(FromFile("[toy]\nsize = 4096\n"))),
+            "4KiB " + (directory_ / "cairn.toml") + ":2");
+  EXPECT_EQ(value(load(FromEnvironment("CAIRN_TOY_SIZE", "2048"))), "2KiB CAIRN_TOY_SIZE");
+  EXPECT_EQ(value(load(FromFlag("toy.size", "3KiB"))), "3KiB --toy-size");
+  EXPECT_EQ(ConfigurationOf(load(FromFlag("toy.size", "3072")).config).Text("toy.size"), "3KiB");
+  EXPECT_THAT(load(FromFlag("toy.size", "2MiB")).problems,
+              ElementsAre("--toy-size: '2MiB' is not accepted for toy.size: expected a size from 1 "
+                          "to 1MiB"));
+  EXPECT_THAT(load(FromFile("toy.sise = 1\n")).problems,
+              ElementsAre(HasSubstr("did you mean 'toy.size'?")));
+}
+
+TEST_F(ConfigTest, NoLayerTakesAwayWhatTheProgramHas) {
+  const house::Layers layers = MakeLayers();
+  const house::Declarations declarations(layers, {.flags = OwnFlags(), .verbs = {"serve"}});
+  EXPECT_EQ(declarations.collision().value_or(Error{}).message, "");
+}
+
 TEST_F(ConfigTest, UnknownNamesAreRefusedWithTheNearestOne) {
   EXPECT_THAT(LoadConfig(FromFile("io_threads = 1\n\n[tls]\ncrt = \"x\"\n")).problems,
               ElementsAre(AllOf(HasSubstr("cairn.toml:4"), HasSubstr("'tls.crt'"),
@@ -317,15 +350,6 @@ TEST_F(ConfigTest, SettingsThatNeedEachOtherAreCheckedTogether) {
   ConfigSources any_port = FromFlag("resp", "127.0.0.1:0");
   any_port.flags["http"] = "127.0.0.1:0";
   EXPECT_THAT(LoadConfig(any_port).problems, IsEmpty());
-}
-
-TEST(NearestTest, SuggestsOnlyWhatIsNear) {
-  const std::vector<std::string> words = {"serve", "doctor", "backup"};
-  EXPECT_EQ(Nearest("srve", words), "serve");
-  EXPECT_EQ(Nearest("docter", words), "doctor");
-  EXPECT_EQ(Nearest("frobnicate", words), std::nullopt);
-  EXPECT_EQ(DidYouMean("bakcup", words), " (did you mean 'backup'?)");
-  EXPECT_EQ(DidYouMean("zzz", words), "");
 }
 
 }  // namespace

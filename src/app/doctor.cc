@@ -12,7 +12,7 @@
 #include "app/machine.h"
 #include "app/open_store.h"
 #include "app/tls.h"
-#include "app/units.h"
+#include "house/units.h"
 #include "net/socket.h"
 #include "store/rocks/open.h"
 
@@ -42,7 +42,7 @@ fs::path NearestExisting(const fs::path& directory) {
 // Whether a server could listen there now.
 Result<void> TryListen(const net::Address& address) {
   CAIRN_ASSIGN_OR_RETURN(const net::SocketAddress target, net::ToSocketAddress(address));
-  const net::FileDescriptor fd(socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const FileDescriptor fd(socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   if (bind(fd.get(), target.get(), target.size()) != 0 || listen(fd.get(), 1) != 0) {
@@ -131,7 +131,7 @@ class Examination {
     }
     Ok("data directory",
        fmt::format("{}, format {}, made by {}, {}{}", directory, report_.format_version,
-                   report_.written_by, ReadableSize(report_.bytes),
+                   report_.written_by, house::ReadableSize(report_.bytes),
                    report_.in_use ? "; a server is using it now" : ""));
     if (!report_.in_use) CheckStart();
   }
@@ -178,14 +178,14 @@ class Examination {
     if (failure) return;
     const std::string text =
         fmt::format("{} free where the data directory is, {} in use by it",
-                    ReadableSize(space.available), ReadableSize(report_.bytes));
+                    house::ReadableSize(space.available), house::ReadableSize(report_.bytes));
     // Compaction writes the new files before it removes the old ones.
     const uint64_t wanted = std::max(kFreeWanted, report_.bytes / 2);
     if (space.available < kFreeNeeded) {
       Problem("disk space", text, "writes stop when the disk is full: free some space first");
     } else if (space.available < wanted) {
       Warn("disk space", text,
-           fmt::format("keep {} free, so that compaction has room", ReadableSize(wanted)));
+           fmt::format("keep {} free, so that compaction has room", house::ReadableSize(wanted)));
     } else {
       Ok("disk space", text);
     }
@@ -230,9 +230,10 @@ class Examination {
   void CheckMemory() {
     const MemoryLimit limit = FindMemoryLimit();
     if (limit.bytes == 0) return;
-    const std::string text = fmt::format(
-        "{} for caches and write buffers, {} allowed by the {}", ReadableSize(config_.memory_bytes),
-        ReadableSize(limit.bytes), limit.from_control_group ? "control group" : "machine");
+    const std::string text =
+        fmt::format("{} for caches and write buffers, {} allowed by the {}",
+                    house::ReadableSize(config_.memory_bytes), house::ReadableSize(limit.bytes),
+                    limit.from_control_group ? "control group" : "machine");
     if (config_.memory_bytes > limit.bytes) {
       Problem("memory", text, "lower `memory`: the kernel would kill the process");
     } else if (config_.memory_bytes > limit.bytes / 10 * 6) {

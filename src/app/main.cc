@@ -1,7 +1,7 @@
 #include <exception>
 
 #include "app/command_line.h"
-#include "app/terminal.h"
+#include "house/terminal.h"
 
 // What jemalloc goes by where the program is linked with it: memory that was freed goes back to the
 // operating system soon, also from a thread that does nothing any more. A large request would else
@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   try {
     return cairn::app::RunCommandLine({argv + 1, argv + argc}, environment);
   } catch (const std::exception& exception) {
-    cairn::app::Terminal(environment).Complain(std::string("internal error: ") + exception.what());
-    return cairn::app::kExitFailure;
+    cairn::house::Terminal(environment)
+        .Complain(std::string("internal error: ") + exception.what());
+    return cairn::house::kExitFailure;
   }
 }

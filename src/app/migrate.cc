@@ -16,11 +16,11 @@
 
 #include "app/backup.h"
 #include "app/open_store.h"
-#include "app/units.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "data/keys.h"
-#include "doors/limits.h"
+#include "data/value/keys.h"
+#include "doors/access/limits.h"
+#include "house/units.h"
 #include "store/copy.h"
 #include "store/rocks/open.h"
 
@@ -45,7 +45,8 @@ bool IsCounter(store::Key key) {
 // One line on the terminal that is drawn again and again; nothing where nobody looks.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string what) : what_(std::move(what)), shown_(LogsToTerminal()) {}
+  explicit ProgressBar(std::string what)
+      : what_(std::move(what)), shown_(house::LogsToTerminal()) {}
   ~ProgressBar() {
     if (drawn_) std::fputs("\r\x1b[K", stderr);
   }
@@ -68,7 +69,7 @@ class ProgressBar {
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     const auto rate = static_cast<uint64_t>(static_cast<double>(progress.bytes) / seconds);
     fmt::print(stderr, "\r\x1b[K{} {}{}: {} rows, {}, {}/s", what_, bar, SpaceName(progress.space),
-               progress.rows, ReadableSize(progress.bytes), ReadableSize(rate));
+               progress.rows, house::ReadableSize(progress.bytes), house::ReadableSize(rate));
   }
 
  private:
@@ -236,7 +237,7 @@ class Migration {
   store::CopyCounts counts_;
 };
 
-void PrintReport(const Migration& migration, bool as_json, const Terminal& terminal) {
+void PrintReport(const Migration& migration, bool as_json, const house::Terminal& terminal) {
   if (as_json) {
     json::array spaces;
     for (const store::SpaceContent& content : migration.contents()) {
@@ -255,9 +256,9 @@ void PrintReport(const Migration& migration, bool as_json, const Terminal& termi
   std::vector<std::vector<std::string>> table = {{"space", "rows", "size", "checksum"}};
   for (const store::SpaceContent& content : migration.contents()) {
     table.push_back({std::string(SpaceName(content.space)), std::to_string(content.rows),
-                     ReadableSize(content.bytes), content.checksum});
+                     house::ReadableSize(content.bytes), content.checksum});
   }
-  terminal.Print(FormatTable(table));
+  terminal.Print(house::FormatTable(table));
   terminal.Print(fmt::format("Copied and compared: {} rows written, {} deleted.",
                              migration.counts().written, migration.counts().deleted));
   if (!migration.final()) {
@@ -270,15 +271,15 @@ void PrintReport(const Migration& migration, bool as_json, const Terminal& termi
 
 }  // namespace
 
-int Migrate(const Config& config, const MigrateOptions& options, const Terminal& terminal) {
+int Migrate(const Config& config, const MigrateOptions& options, const house::Terminal& terminal) {
   Migration migration(config, options);
   const Result<void> done = migration.Run();
   if (!done.ok()) {
     terminal.Complain("cannot migrate: " + done.error().message);
-    return kExitFailure;
+    return house::kExitFailure;
   }
   PrintReport(migration, options.json, terminal);
-  return kExitOk;
+  return house::kExitOk;
 }
 
 }  // namespace cairn::app

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "app/settings.h"
-#include "app/terminal.h"
+#include "house/terminal.h"
 
 namespace cairn::app {
 
@@ -19,6 +19,6 @@ struct MigrateOptions {
 //
 // A directory that a server is using is read from a backup that the server makes, beside it; the
 // copy then stays unfinished.
-int Migrate(const Config& config, const MigrateOptions& options, const Terminal& terminal);
+int Migrate(const Config& config, const MigrateOptions& options, const house::Terminal& terminal);
 
 }  // namespace cairn::app

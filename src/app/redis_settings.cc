@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "app/tls.h"
-#include "app/units.h"
+#include "house/units.h"
 
 namespace cairn::app {
 namespace {
@@ -16,7 +16,7 @@ using RedisSetting = doors::Setting;
 
 // The number in `value`, or the reason that Redis gives for refusing it.
 Result<uint64_t> NumberWithin(std::string_view value, uint64_t least, uint64_t most) {
-  const std::optional<uint64_t> number = ParseWhole(value);
+  const std::optional<uint64_t> number = house::ParseWhole(value);
   if (!number) return Error{ErrorCode::kInvalid, "argument couldn't be parsed into an integer"};
   if (*number < least || *number > most) {
     return Error{ErrorCode::kInvalid,

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "app/settings.h"
-#include "doors/settings.h"
+#include "doors/resp/settings.h"
 #include "net/resp/server.h"
 
 namespace cairn::app {

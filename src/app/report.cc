@@ -8,7 +8,7 @@
 #include <boost/json/object.hpp>
 #include <string_view>
 
-#include "app/units.h"
+#include "house/units.h"
 #include "store/rocks/open.h"
 
 namespace cairn::app {
@@ -21,19 +21,19 @@ std::string ShownValue(const Setting& setting, const Config& config) {
 
 struct Look {
   std::string_view name;
-  Colour colour;
+  house::Colour colour;
 };
 
 Look LookOf(Finding::Level level) {
   switch (level) {
     case Finding::Level::kOk:
-      return {"ok", Colour::kGreen};
+      return {"ok", house::Colour::kGreen};
     case Finding::Level::kWarning:
-      return {"warning", Colour::kYellow};
+      return {"warning", house::Colour::kYellow};
     case Finding::Level::kProblem:
-      return {"problem", Colour::kRed};
+      return {"problem", house::Colour::kRed};
   }
-  return {"", Colour::kPlain};
+  return {"", house::Colour::kPlain};
 }
 
 std::string Summary(const std::vector<Finding>& findings) {
@@ -51,13 +51,13 @@ std::string Summary(const std::vector<Finding>& findings) {
 
 std::string VersionLine() { return fmt::format("cairn {} ({})", kVersion, kRevision); }
 
-void PrintVersion(bool json, const Terminal& terminal) {
+void PrintVersion(bool json, const house::Terminal& terminal) {
   if (!json) return terminal.Print(VersionLine());
   terminal.Print(boost::json::object{
       {"version", kVersion}, {"revision", kRevision}, {"format", store::rocks::kFormatVersion}});
 }
 
-void PrintConfig(const LoadedConfig& loaded, bool json, const Terminal& terminal) {
+void PrintConfig(const LoadedConfig& loaded, bool json, const house::Terminal& terminal) {
   boost::json::object object;
   std::vector<std::vector<std::string>> rows = {{"SETTING", "VALUE", "FROM"}};
   for (size_t i = 0; i < Settings().size(); ++i) {
@@ -68,10 +68,11 @@ void PrintConfig(const LoadedConfig& loaded, bool json, const Terminal& terminal
     rows.push_back({setting.name, value.empty() ? "-" : value, origin});
   }
   if (json) return terminal.Print(object);
-  terminal.Print(FormatTable(rows));
+  terminal.Print(house::FormatTable(rows));
 }
 
-void PrintFindings(const std::vector<Finding>& findings, bool json, const Terminal& terminal) {
+void PrintFindings(const std::vector<Finding>& findings, bool json,
+                   const house::Terminal& terminal) {
   if (json) {
     boost::json::array list;
     for (const Finding& finding : findings) {

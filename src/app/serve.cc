@@ -72,7 +72,7 @@ class LastResort {
           std::unique_lock lock(mutex_);
           if (changed_.wait_for(lock, limit, [this] { return stopped_; })) return;
           log.Error("the server does not stop: it is ended", {{"after_ms", limit.count()}});
-          std::_Exit(kExitFailure);
+          std::_Exit(house::kExitFailure);
         }) {}
   ~LastResort() {
     {
@@ -91,7 +91,7 @@ class LastResort {
 };
 
 Log MakeLog(const Config& config) {
-  const LogFormat by_place = LogsToTerminal() ? LogFormat::kText : LogFormat::kJson;
+  const LogFormat by_place = house::LogsToTerminal() ? LogFormat::kText : LogFormat::kJson;
   return Log(config.log_level, config.log_format.value_or(by_place));
 }
 
@@ -111,7 +111,7 @@ void FitConnectionsToFileLimit(Config& config, const Log& log) {
             {"max_http_connections", config.max_http_connections}});
 }
 
-std::string Banner(const Config& config, const Server& server, const Terminal& terminal) {
+std::string Banner(const Config& config, const Server& server, const house::Terminal& terminal) {
   const bool resp_tls = RespSpeaksTls(config);
   const std::string url = fmt::format("{}://{}", HttpSpeaksTls(config) ? "https" : "http",
                                       net::ToString(server.http()));
@@ -129,7 +129,7 @@ std::string Banner(const Config& config, const Server& server, const Terminal& t
       "  {}\n"
       "  {}\n"
       "  {}\n",
-      terminal.Paint(Colour::kBold, VersionLine()), StoreName(config),
+      terminal.Paint(house::Colour::kBold, VersionLine()), StoreName(config),
       FindSetting("durability")->format(config), net::ToString(server.resp()),
       resp_tls ? " (TLS)" : "", url, redis_cli + " set greeting hello", redis_cli + " get greeting",
       curl);
@@ -176,7 +176,7 @@ std::string Readiness(const Config& config, const Server& server) {
 
 }  // namespace
 
-int Serve(const Config& given, const ServeOptions& options, const Terminal& terminal) {
+int Serve(const Config& given, const ServeOptions& options, const house::Terminal& terminal) {
   StopSignals signals;            // before any thread exists
   std::signal(SIGPIPE, SIG_IGN);  // a client that is gone is an error code, not a reason to die
   const Log log = MakeLog(given);
@@ -189,14 +189,14 @@ int Serve(const Config& given, const ServeOptions& options, const Terminal& term
       Server::Start(config, {.request_stop = StopSignals::Raise}, clock, random, log);
   if (!server.ok()) {
     terminal.Complain(server.error().message);
-    return kExitFailure;
+    return house::kExitFailure;
   }
   std::unique_ptr<ReadyFile> ready_file;
   if (!options.ready_file.empty()) {
     auto written = ReadyFile::Write(options.ready_file, Readiness(config, **server));
     if (!written.ok()) {
       terminal.Complain(written.error().message);
-      return kExitFailure;
+      return house::kExitFailure;
     }
     ready_file = *std::move(written);
   }
@@ -213,7 +213,7 @@ int Serve(const Config& given, const ServeOptions& options, const Terminal& term
     server->reset();
   }
   log.Info("stopped");
-  return kExitOk;
+  return house::kExitOk;
 }
 
 }  // namespace cairn::app

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "app/settings.h"
-#include "app/terminal.h"
+#include "house/terminal.h"
 
 namespace cairn::app {
 
@@ -17,6 +17,6 @@ struct ServeOptions {
 // `cairn serve`: serves until SIGTERM, SIGINT, SIGHUP or the command SHUTDOWN, then lets running
 // requests finish and closes the store. A second signal ends the process at once, which loses
 // nothing that was acknowledged. Returns an exit code.
-int Serve(const Config& config, const ServeOptions& options, const Terminal& terminal);
+int Serve(const Config& config, const ServeOptions& options, const house::Terminal& terminal);
 
 }  // namespace cairn::app

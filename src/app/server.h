@@ -18,12 +18,11 @@ struct ServerHooks {
   std::function<void()> request_stop;
 };
 
-// One running server: the store, the tables of commands and routes, the loops and the two
-// listeners, wired together as the settings say. Here is the only place that knows all of them.
+// One running server, as the settings say: the store, the layers put together over it
+// (house/assembly.h), and the two listeners.
 //
-//   store ─ timers
-//     └ instance (commands) ─ RESP server ┐
-//       routes ─ guard ─ HTTP server ─────┴ loops
+//   store ─ assembly ┬ RESP server
+//                    └ guard ─ HTTP server
 class Server {
  public:
   // Returns when both addresses accept connections. An error says what could not be had, in a form

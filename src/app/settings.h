@@ -4,13 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/log.h"
-#include "jobs/webhook_targets.h"
+#include "house/configuration.h"
+#include "house/setting.h"
 #include "net/address.h"
 #include "net/http/cors.h"
 #include "net/http/host.h"
@@ -54,9 +56,8 @@ struct Config {
   store::postgres::Mode postgres_mode = store::postgres::Mode::kAuto;
   std::chrono::milliseconds postgres_statement_timeout{10'000};
 
-  std::string seats_key_prefix;
-  std::string view_file;                               // empty: see ViewFile
-  std::optional<jobs::WebhookTargets> webhooks_allow;  // unset: see WebhookTargetsOf
+  // What was set of the settings of layers, by name.
+  std::map<std::string, std::string, std::less<>> of_layers;
 
   std::string password;  // LoadConfig puts the content of password_file here
   std::string password_file;
@@ -64,7 +65,6 @@ struct Config {
   std::optional<net::CorsPolicy> cors_origins;  // unset: see CorsOf
   net::AllowedHosts allowed_hosts;              // beside those of this machine
 
-  std::string backup_directory;  // empty: see BackupDirectory
   std::chrono::milliseconds audit_kept = std::chrono::hours(90 * 24);
   uint64_t audit_bytes = 64ULL << 20;
 
@@ -80,64 +80,34 @@ struct Config {
 // Where the data is, for people: the directory, or the URL without its password.
 std::string StoreName(const Config& config);
 
-// The file of the search view: as set, or a file of this server's own in the data directory.
-// Servers that share a database may share that directory, too, so there the port is part of its
-// name.
-std::string ViewFile(const Config& config);
-
-// Where backups that the server makes may go, absolute: as set, or a directory in the data
-// directory.
-std::string BackupDirectory(const Config& config);
-
-// Where webhooks may be sent: as set, or to public addresses and, while nobody but this machine can
-// reach the server, to this machine.
-jobs::WebhookTargets WebhookTargetsOf(const Config& config);
-
 // Which web pages may use the HTTP door of a server that asks for a password, or does not: as set,
 // or every page if a password is needed, else those of this machine. Every site that its user
 // visits can have a browser ask a server on loopback.
 const net::CorsPolicy& CorsOf(const Config& config, bool needs_password);
 
-// One row of the settings table. One name gives the other two: `tls.cert` in the file is
-// CAIRN_TLS_CERT in the environment and --tls-cert on the command line.
-struct Setting {
-  // How the value may stand in a TOML file. Elsewhere every value is text.
-  enum class Kind {
-    kText,    // a string
-    kNumber,  // an integer, or a string with a unit
-    kSwitch,  // true or false; on the command line a flag without a value
-  };
-
-  std::string name;
-  Kind kind = Kind::kText;
-  std::string value_name;  // in the help: "HOST:PORT"
-  std::string accepts;     // after "expected": "an address such as 127.0.0.1:6666"
-  std::string default_text;
-  std::string description;
-  bool secret = false;  // never printed
-
+// One row of the settings table, and where its value is in the config.
+struct Setting : house::Setting {
   // Puts the value into the config, or returns false and leaves the config alone.
   std::function<bool(std::string_view text, Config& config)> parse;
   // The value as parse would accept it; empty where it is not set.
   std::function<std::string(const Config& config)> format;
-
-  std::string flag() const;         // "--tls-cert"
-  std::string environment() const;  // "CAIRN_TLS_CERT"
 };
 
-// All settings, in the order in which they are documented. A constant.
+// A layer's row: its value is in Config::of_layers.
+Setting SettingOfLayer(house::Setting row);
+
+// All settings, the program's and its layers', in the order in which they are documented. A
+// constant.
 const std::vector<Setting>& Settings();
 
-const Setting* FindSetting(std::string_view name);
+// Null if there is none.
+const Setting* FindSetting(std::string_view name,
+                           const std::vector<Setting>& settings = Settings());
+
+// The flags of the program's own settings: no layer may have them.
+std::vector<std::string> OwnFlags();
 
 // The table as docs/operations.md shows it.
 std::string SettingsMarkdown();
-
-// The candidate that `word` most likely meant, nullopt when none is near.
-std::optional<std::string> Nearest(std::string_view word,
-                                   const std::vector<std::string>& candidates);
-
-// " (did you mean 'resp'?)", or nothing.
-std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace cairn::app

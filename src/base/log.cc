@@ -3,7 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include "base/utf8.h"
+#include "base/json_text.h"
 
 namespace cairn {
 namespace {
@@ -24,30 +24,6 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 
 }  // namespace
 
-std::string EscapeJson(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const char c = text.front();
-    size_t taken = 1;
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (static_cast<uint8_t>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<uint8_t>(c));
-    } else if (const size_t length = Utf8SequenceLength(text); length == 0) {
-      out += "\xEF\xBF\xBD";
-    } else {
-      out += text.substr(0, length);
-      taken = length;
-    }
-    text.remove_prefix(taken);
-  }
-  return out;
-}
-
 std::string FormatLogLine(LogFormat format, std::string_view message,
                           const std::vector<LogField>& fields) {
   std::string line;
@@ -56,13 +32,13 @@ std::string FormatLogLine(LogFormat format, std::string_view message,
     for (const LogField& field : fields) {
       const bool plain = field.value.find_first_of(" \t\r\n\"=") == std::string::npos;
       line += plain ? fmt::format(" {}={}", field.name, field.value)
-                    : fmt::format(" {}=\"{}\"", field.name, EscapeJson(field.value));
+                    : fmt::format(" {}={}", field.name, JsonString(field.value));
     }
     return line;
   }
-  line = fmt::format(R"("message":"{}")", EscapeJson(message));
+  line = fmt::format(R"("message":{})", JsonString(message));
   for (const LogField& field : fields) {
-    line += field.quoted ? fmt::format(R"(,"{}":"{}")", field.name, EscapeJson(field.value))
+    line += field.quoted ? fmt::format(R"(,"{}":{})", field.name, JsonString(field.value))
                          : fmt::format(R"(,"{}":{})", field.name, field.value);
   }
   return line;

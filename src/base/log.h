@@ -57,8 +57,4 @@ class Log {
 std::string FormatLogLine(LogFormat format, std::string_view message,
                           const std::vector<LogField>& fields);
 
-// `text` as the inside of a JSON string: quotes, backslashes, control bytes escaped, invalid UTF-8
-// replaced by U+FFFD.
-std::string EscapeJson(std::string_view text);
-
 }  // namespace cairn

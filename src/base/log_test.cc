@@ -16,12 +16,6 @@ TEST(LogTest, JsonKeepsNumbersAndEscapesText) {
       R"("message":"say \"hi\"","n":5,"ok":true,"s":"\u0001\\")");
 }
 
-TEST(LogTest, InvalidUtf8BecomesTheReplacementCharacter) {
-  EXPECT_EQ(EscapeJson("a\xff\xc3\xa9\xed\xa0\x80"),
-            "a\xEF\xBF\xBD\xc3\xa9\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
-  EXPECT_EQ(EscapeJson("\xc0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD");  // overlong
-}
-
 TEST(LogTest, SilentWritesNothingAndLevelsFilter) {
   EXPECT_FALSE(Log::Silent().enabled(LogLevel::kError));
   const Log log(LogLevel::kWarn, LogFormat::kText);

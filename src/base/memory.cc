@@ -20,4 +20,16 @@ void ReleaseFreeMemory() {
   mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);
 }
 
+std::optional<uint64_t> AllocatedBytes() {
+  if (mallctl == nullptr) return std::nullopt;
+  mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
+  uint64_t epoch = 1;  // statistics are gathered when this is written
+  size_t size = sizeof(epoch);
+  mallctl("epoch", &epoch, &size, &epoch, size);
+  size_t allocated = 0;
+  size = sizeof(allocated);
+  if (mallctl("stats.allocated", &allocated, &size, nullptr, 0) != 0) return std::nullopt;
+  return allocated;
+}
+
 }  // namespace cairn

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "data/testing/script.h"
-#include "doors/command_table.h"
+#include "doors/resp/command_table.h"
 
 // Requests made of every row of the command table and of arguments that may or may not make sense:
 // each gets a reply, and what is stored stays consistent.

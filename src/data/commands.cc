@@ -2,7 +2,18 @@
 
 #include <memory>
 
-#include "data/entry.h"
+#include "data/hash/commands.h"
+#include "data/json/commands.h"
+#include "data/keyspace/commands.h"
+#include "data/list/commands.h"
+#include "data/script/commands.h"
+#include "data/server/commands.h"
+#include "data/set/commands.h"
+#include "data/sorted_set/commands.h"
+#include "data/stream/commands.h"
+#include "data/string/commands.h"
+#include "data/value/encoding_limits.h"
+#include "data/value/entry.h"
 
 namespace cairn::data {
 

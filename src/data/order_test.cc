@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/random.h"
-#include "data/collection.h"
-#include "data/fields.h"
-#include "data/keys.h"
-#include "data/member_order.h"
 #include "data/testing/script.h"
+#include "data/value/collection.h"
+#include "data/value/fields.h"
+#include "data/value/keys.h"
+#include "data/value/member_order.h"
 
 // The order in which clients see the members of small collections: as in Redis.
 namespace cairn::data {

@@ -96,6 +96,18 @@ TEST_F(ReplyLimitsTest, WhateverReadsAWholeCollectionIsBounded) {
   while (server_.instance().options().buffers->used() != 0) std::this_thread::yield();
 }
 
+TEST_F(ReplyLimitsTest, WhateverCopiesAWholeCollectionIsBounded) {
+  for (int i = 0; i < kMembers; ++i) server_.Run({"RPUSH", "list", Large(i)});
+  for (const std::vector<std::string>& request : std::vector<std::vector<std::string>>{
+           {"COPY", "list", "other"}, {"MOVE", "list", "1"}, {"SWAPDB", "0", "1"}}) {
+    EXPECT_THAT(server_.Run(request), HasSubstr("limits.buffers")) << request[0];
+  }
+  EXPECT_EQ(server_.Run({"LLEN", "list"}), "(integer) 30");
+  EXPECT_EQ(server_.Run({"EXISTS", "other"}), "(integer) 0");
+  server_.Run({"LTRIM", "list", "0", "9"});
+  EXPECT_EQ(server_.Run({"COPY", "list", "other"}), "(integer) 1");
+}
+
 TEST_F(ReplyLimitsTest, KeysAreBoundedAndScanEndsEarly) {
   for (int i = 0; i < kMembers; ++i) server_.Run({"SET", Large(i), "v"});
   EXPECT_THAT(server_.Run({"KEYS", "*"}), HasSubstr("limits.reply"));

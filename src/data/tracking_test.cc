@@ -1,4 +1,4 @@
-#include "doors/tracking.h"
+#include "doors/resp/tracking.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 
 #include "base/random.h"
 #include "data/testing/script.h"
-#include "doors/dispatcher.h"
+#include "doors/resp/dispatcher.h"
 #include "tests/support/test_store.h"
 
 namespace cairn::data {

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "doors/command_syntax.h"
-#include "doors/html.h"
-#include "doors/json_schema.h"
+#include "doors/http/html.h"
+#include "doors/http/json_schema.h"
+#include "doors/http/schema_html.h"
 #include "doors/reference_page_assets.h"
-#include "doors/schema_html.h"
+#include "doors/resp/command_syntax.h"
 
 namespace cairn::doors {
 namespace {

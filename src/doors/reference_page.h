@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "doors/command_table.h"
-#include "doors/route_table.h"
+#include "doors/http/route_table.h"
+#include "doors/resp/command_table.h"
 
 // The reference: every route and every command as the tables have them, on one page that takes
 // nothing from anywhere else.

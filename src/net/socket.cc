@@ -3,12 +3,10 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace cairn::net {
 
@@ -70,21 +68,6 @@ SocketAddress LocalOf(int fd) {
   socklen_t size = SocketAddress::capacity();
   if (getsockname(fd, address.get(), &size) == 0) address.set_size(size);
   return address;
-}
-
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  if (this != &other) {
-    Close();
-    fd_ = other.Release();
-  }
-  return *this;
-}
-
-int FileDescriptor::Release() { return std::exchange(fd_, -1); }
-
-void FileDescriptor::Close() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
 }
 
 Error LastSystemError(std::string_view what) {

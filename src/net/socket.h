@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "net/address.h"
 
@@ -39,23 +40,6 @@ Result<SocketAddress> ToSocketAddress(const Address& address);
 
 SocketAddress PeerOf(int fd);
 SocketAddress LocalOf(int fd);
-
-// An open file descriptor, closed when destroyed.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.Release()) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor() { Close(); }
-
-  int get() const { return fd_; }
-  int Release();
-  void Close();
-
- private:
-  int fd_ = -1;
-};
 
 // The last system call's failure as an Error of kIo: "bind 127.0.0.1:80: Permission denied".
 Error LastSystemError(std::string_view what);

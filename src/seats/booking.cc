@@ -7,9 +7,10 @@
 #include <charconv>
 #include <map>
 
-#include "data/collection.h"
-#include "data/fields.h"
+#include "base/json_text.h"
 #include "data/json/text.h"
+#include "data/value/collection.h"
+#include "data/value/fields.h"
 #include "seats/limits.h"
 #include "seats/refusal.h"
 #include "seats/time_text.h"
@@ -29,7 +30,7 @@ std::string SeatsJson(const std::vector<std::string>& seats) {
   std::string json = "[";
   for (const std::string& seat : seats) {
     if (json.size() > 1) json.push_back(',');
-    data::AppendJsonString(seat, json);
+    AppendJsonString(seat, json);
   }
   json.push_back(']');
   return json;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "doors/arg_parser.h"
-#include "doors/command.h"
+#include "doors/resp/arg_parser.h"
+#include "doors/resp/command.h"
 #include "seats/operations.h"
 #include "seats/queries.h"
 #include "seats/refusal.h"

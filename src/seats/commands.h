@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "doors/instance.h"
+#include "doors/resp/instance.h"
 
 namespace cairn::seats {
 

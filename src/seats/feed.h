@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "doors/pubsub.h"
+#include "doors/resp/pubsub.h"
 #include "seats/event.h"
 #include "seats/keys.h"
 #include "store/timers.h"

@@ -1,6 +1,6 @@
 #include "seats/keys.h"
 
-#include "doors/command.h"
+#include "doors/resp/command.h"
 
 namespace cairn::seats {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "data/collection.h"
-#include "data/entry.h"
-#include "data/fields.h"
+#include "data/value/collection.h"
+#include "data/value/entry.h"
+#include "data/value/fields.h"
 #include "seats/limits.h"
 #include "seats/refusal.h"
 #include "seats/row_index.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "doors/command.h"
+#include "doors/resp/command.h"
 #include "seats/refusal.h"
 #include "seats/testing/seat_server.h"
 #include "store/store.h"

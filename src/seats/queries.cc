@@ -4,11 +4,12 @@
 
 #include <vector>
 
-#include "data/collection.h"
-#include "data/entry.h"
-#include "data/fields.h"
+#include "base/json_text.h"
 #include "data/json/text.h"
-#include "data/keys.h"
+#include "data/value/collection.h"
+#include "data/value/entry.h"
+#include "data/value/fields.h"
+#include "data/value/keys.h"
 #include "seats/booking.h"
 #include "seats/event.h"
 #include "seats/refusal.h"
@@ -17,7 +18,6 @@
 namespace cairn::seats {
 namespace {
 
-using data::AppendJsonString;
 using data::JsonValue;
 
 Result<void> AppendMember(Event& event, std::string_view name, std::string& out) {
@@ -134,8 +134,8 @@ Result<std::string> MapJson(store::Transaction& transaction, const Keys& keys,
   return out;
 }
 
-Result<std::string> EventsJson(store::Transaction& transaction, const Keys& keys,
-                               const Page& page) {
+Result<std::vector<std::string>> ListEvents(store::Transaction& transaction, const Keys& keys,
+                                            const Page& page) {
   const std::string prefix = keys.State("");
   store::Range range = data::RecordRange(keys.db(), prefix);
   if (!page.after.empty()) {
@@ -147,8 +147,16 @@ Result<std::string> EventsJson(store::Transaction& transaction, const Keys& keys
         if (record.type == data::ValueType::kJson) {
           ids.emplace_back(key.user_key.substr(prefix.size()));
         }
-        return ids.size() <= page.limit;
+        return ids.size() < page.limit;
       }));
+  return ids;
+}
+
+Result<std::string> EventsJson(store::Transaction& transaction, const Keys& keys,
+                               const Page& page) {
+  // One more tells whether there is a next page.
+  CAIRN_ASSIGN_OR_RETURN(std::vector<std::string> ids,
+                         ListEvents(transaction, keys, {page.after, page.limit + 1}));
   const bool more = ids.size() > page.limit;
   if (more) ids.resize(page.limit);
   std::string out = R"({"events":[)";

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "seats/keys.h"
@@ -25,6 +26,10 @@ struct Page {
   std::string after = {};  // the id before the first
   size_t limit = 100;
 };
+// The ids of what looks like an event, in their order.
+Result<std::vector<std::string>> ListEvents(store::Transaction& transaction, const Keys& keys,
+                                            const Page& page);
+
 // {"events":[{"id":…,"name":…,"stats":{…}},…],"next":"id" or null}, in the order of ids.
 Result<std::string> EventsJson(store::Transaction& transaction, const Keys& keys, const Page& page);
 

@@ -2,8 +2,9 @@
 
 #include <string_view>
 
-// The bodies that the routes of this layer take and give, as JSON schemas (doors/json_schema.h).
-// Parts that several of them have are macros, because literals join at compile time.
+// The bodies that the routes of this layer take and give, as JSON schemas
+// (doors/http/json_schema.h). Parts that several of them have are macros, because literals join at
+// compile time.
 namespace cairn::seats {
 
 #define CAIRN_SEATS_COUNTS                                                            \

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/json/text.h"
+#include "base/json_text.h"
 #include "seats/feed.h"
 #include "seats/operations.h"
 #include "seats/queries.h"
@@ -54,12 +54,12 @@ std::string Lower(std::string_view text) {
 HttpReply RefusalReply(const Error& error, const std::string& request_id) {
   const ReasonRow& row = *FindReason(error);
   std::string body = R"({"error":{"code":")" + Lower(row.name) + R"(","message":)";
-  data::AppendJsonString(RefusalText(error), body);
+  AppendJsonString(RefusalText(error), body);
   body += R"(,"request_id":)";
-  data::AppendJsonString(request_id, body);
+  AppendJsonString(request_id, body);
   if (row.names_seat) {
     body += R"(,"seat":)";
-    data::AppendJsonString(RefusedSeat(error), body);
+    AppendJsonString(RefusedSeat(error), body);
   }
   body += "}}";
   return HttpResponse::Json(row.http_status, std::move(body));

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "doors/pubsub.h"
-#include "doors/route_store.h"
-#include "doors/route_table.h"
+#include "doors/http/route_table.h"
+#include "doors/resp/pubsub.h"
+#include "doors/turn/route_store.h"
 
 namespace cairn::seats {
 

@@ -86,7 +86,7 @@ class SeatRoutesTest : public ::testing::Test {
  protected:
   SeatRoutesTest()
       : loops_(1),
-        store_(server_.store(), loops_, server_.instance().pool()),
+        store_(server_.instance().turns(), loops_, server_.instance().pool()),
         http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
     loops_.Start();
     const auto port = http_.Listen({"127.0.0.1", 0});

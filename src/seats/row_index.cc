@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/string_value.h"
+#include "data/value/string_value.h"
 #include "seats/limits.h"
 #include "seats/refusal.h"
 

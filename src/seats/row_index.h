@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "data/entry.h"
+#include "data/value/entry.h"
 #include "seats/seat.h"
 #include "store/transaction.h"
 

@@ -7,8 +7,8 @@
 #include <charconv>
 
 #include "base/check.h"
-#include "data/bit_field.h"
-#include "data/entry.h"
+#include "data/string/bit_field.h"
+#include "data/value/entry.h"
 #include "seats/refusal.h"
 
 namespace cairn::seats {

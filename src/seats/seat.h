@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "data/string_value.h"
+#include "data/value/string_value.h"
 #include "seats/keys.h"
 #include "store/transaction.h"
 

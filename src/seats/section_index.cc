@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "data/entry.h"
+#include "data/value/entry.h"
 #include "seats/limits.h"
 
 namespace cairn::seats {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "data/string_value.h"
+#include "data/value/string_value.h"
 #include "store/transaction.h"
 
 // Which sections of an event are worth a look for somebody who takes any, so that passing over

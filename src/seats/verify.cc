@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "data/collection.h"
-#include "data/entry.h"
-#include "data/fields.h"
-#include "data/keys.h"
+#include "data/value/collection.h"
+#include "data/value/entry.h"
+#include "data/value/fields.h"
+#include "data/value/keys.h"
 #include "seats/booking.h"
 #include "seats/refusal.h"
 #include "seats/row_index.h"

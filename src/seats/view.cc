@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "data/json/text.h"
+#include "base/json_text.h"
 #include "seats/time_text.h"
 
 namespace cairn::seats {
 namespace {
-
-using data::AppendJsonString;
 
 void AppendName(std::string_view name, std::string& out) {
   if (out.back() != '{') out.push_back(',');

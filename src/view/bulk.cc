@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/id.h"
-#include "jobs/job_json.h"
-#include "jobs/refusal.h"
+#include "jobs/model/refusal.h"
+#include "jobs/model/times.h"
 #include "view/id_list.h"
 #include "view/search.h"
 

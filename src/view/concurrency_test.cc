@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "base/log.h"
-#include "doors/route_store.h"
-#include "doors/route_table.h"
+#include "doors/http/route_table.h"
 #include "doors/testing/test_server.h"
-#include "jobs/commands.h"
-#include "jobs/due.h"
-#include "jobs/routes.h"
-#include "jobs/schedule.h"
-#include "jobs/webhook_delivery.h"
+#include "doors/turn/route_store.h"
+#include "jobs/http/routes.h"
+#include "jobs/operations/due_timers.h"
+#include "jobs/resp/commands.h"
+#include "jobs/schedule/schedule.h"
+#include "jobs/webhook/webhook_delivery.h"
 #include "net/http/client.h"
 #include "net/http/server.h"
 #include "net/loop.h"
@@ -72,7 +72,6 @@ class ViewConcurrencyTest : public ::testing::Test {
 
   net::HttpHandlerFactory Factory() {
     jobs::AddJobRoutes({.store = routes_,
-                        .waiters = server_.instance().waiters(),
                         .clock = server_.clock(),
                         .random = random_,
                         .version = "1",
@@ -108,7 +107,7 @@ class ViewConcurrencyTest : public ::testing::Test {
   Bulk bulk_{server_.store(), view_, server_.clock(), random_, Log::Silent()};
   ThreadPool searches_{{.name = "search", .threads = 2, .queue_limit = 1'000}};
   net::LoopGroup loops_{2};
-  doors::RouteStore routes_{server_.store(), loops_, server_.instance().pool()};
+  doors::RouteStore routes_{server_.instance().turns(), loops_, server_.instance().pool()};
   doors::RouteTable table_;
   net::HttpServer http_{{}, loops_, Factory(), server_.clock(), random_, Log::Silent()};
   cairn::testing::Target target_;

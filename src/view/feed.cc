@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/id.h"
-#include "jobs/event.h"
-#include "jobs/job.h"
-#include "jobs/keys.h"
+#include "jobs/ledger/event.h"
+#include "jobs/model/job.h"
+#include "jobs/model/keys.h"
 #include "view/schema.h"
 
 namespace cairn::view {
@@ -24,8 +23,6 @@ constexpr size_t kEventsPerStep = 2'000;
 // Jobs remembered as written ahead: some 20 MB.
 constexpr size_t kMostAhead = 200'000;
 constexpr size_t kJobsPerPage = 2'000;
-
-constexpr std::string_view kStoreIdKey = "view/store_id";
 
 // Another name after each start of the machine.
 std::string BootId() {
@@ -291,35 +288,6 @@ Result<void> Feed::CopyQueues() {
     for (const std::string& name : names) CAIRN_RETURN_IF_ERROR(ApplyQueue(*snapshot, name));
     return {};
   });
-}
-
-Result<std::string> LoadStoreId(store::Store& store, Random& random) {
-  const std::string fresh = Uuid::V4(random).ToString();
-  const store::Key key{store::Space::kSystem, kStoreIdKey};
-  store::Scopes scopes;
-  scopes.Add(store::Space::kSystem, kStoreIdKey);
-  std::string id;
-  const auto body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> stored, transaction.Get(key));
-    id = stored.value_or(fresh);
-    if (!stored) transaction.Put(key, fresh);
-    return {};
-  };
-  // Most often it is there, and a store that takes no writes now can be asked for it.
-  std::optional<Bytes> known;
-  CAIRN_ASSIGN_OR_RETURN(
-      store::Commit commit,
-      store.RunRead(scopes, [&](store::Transaction& transaction) -> Result<void> {
-        CAIRN_ASSIGN_OR_RETURN(known, transaction.Get(key));
-        return {};
-      }));
-  if (known) {
-    id = *known;
-  } else {
-    CAIRN_ASSIGN_OR_RETURN(commit, store.Run(scopes, body));
-  }
-  CAIRN_RETURN_IF_ERROR(store.Durable(commit));
-  return id;
 }
 
 }  // namespace cairn::view

@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "base/function_ref.h"
-#include "base/random.h"
 #include "base/result.h"
-#include "jobs/event.h"
+#include "jobs/ledger/event.h"
 #include "store/store.h"
 #include "view/rows.h"
 #include "view/sqlite.h"
@@ -86,8 +85,5 @@ class Feed {
   std::unordered_set<std::string> ahead_;
   uint64_t horizon_ = 0;
 };
-
-// The name of the store whose view a file is: made once per store, random.
-Result<std::string> LoadStoreId(store::Store& store, Random& random);
 
 }  // namespace cairn::view

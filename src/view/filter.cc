@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "jobs/job_json.h"
+#include "jobs/model/times.h"
 #include "view/payload_query.h"
 #include "view/rows.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "doors/queue_scope.h"
-#include "jobs/job.h"
+#include "doors/resp/queue_scope.h"
+#include "jobs/model/job.h"
 #include "view/condition.h"
 
 namespace cairn::view {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "jobs/limits.h"
+#include "jobs/model/limits.h"
 
 namespace cairn::view {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "jobs/limits.h"
+#include "jobs/model/limits.h"
 
 namespace cairn::view {
 namespace {

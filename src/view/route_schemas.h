@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-// What the routes take and give, as JSON schemas (doors/json_schema.h). Parts that several of them
-// have are macros, because literals join at compile time.
+// What the routes take and give, as JSON schemas (doors/http/json_schema.h). Parts that several of
+// them have are macros, because literals join at compile time.
 namespace cairn::view {
 
 #define CAIRN_VIEW_FILTER                                                                             \

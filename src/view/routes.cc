@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
-#include "doors/on_pool.h"
-#include "jobs/job_json.h"
-#include "jobs/refusal.h"
-#include "jobs/route_support.h"
+#include "base/json_text.h"
+#include "doors/turn/on_pool.h"
+#include "jobs/http/route_support.h"
+#include "jobs/model/refusal.h"
 #include "view/route_schemas.h"
 #include "view/search.h"
 
@@ -150,7 +150,7 @@ awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& cal
                        limit = *limit](Database& database) -> Result<std::string> {
     CAIRN_ASSIGN_OR_RETURN(const FullTextResult found, FullText(database, text, where, limit));
     std::string out = R"({"q":)";
-    jobs::AppendJsonString(text, out);
+    AppendJsonString(text, out);
     return out + R"(,"results":)" + JoinedArray(found.jobs) +
            (found.has_more ? R"(,"has_more":true})" : "}");
   };
@@ -257,7 +257,7 @@ net::ServerEvent ProgressEvent(const BulkTask& task) {
       std::min(percent, 100.0));
   if (!task.error.empty()) {
     data += R"("error":)";
-    jobs::AppendJsonString(task.error, data);
+    AppendJsonString(task.error, data);
     data += ',';
   }
   data += fmt::format(R"("created_at_ns":{}}})", task.updated_ns);

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "base/thread_pool.h"
-#include "doors/principal.h"
-#include "doors/route_store.h"
-#include "doors/route_table.h"
+#include "doors/http/route_table.h"
+#include "doors/resp/principal.h"
+#include "doors/turn/route_store.h"
 #include "view/bulk.h"
 #include "view/view.h"
 
@@ -17,7 +17,7 @@ struct RouteParts {
   Bulk& bulk;
   doors::RouteStore& store;
   // Searches have threads of their own: a slow one keeps nobody but searches waiting. Stopped
-  // before the loops are destroyed (doors/on_pool.h).
+  // before the loops are destroyed (doors/turn/on_pool.h).
   ThreadPool& pool;
   // Whom a call is for, in the copy that its handler is given; null: whoever, for all queues.
   std::shared_ptr<const doors::Principal> principal = {};

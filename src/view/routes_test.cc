@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "base/log.h"
-#include "doors/route_store.h"
 #include "doors/testing/test_server.h"
-#include "jobs/operations.h"
-#include "jobs/routes.h"
-#include "jobs/verify.h"
+#include "doors/turn/route_store.h"
+#include "jobs/http/routes.h"
+#include "jobs/ledger/verify.h"
+#include "jobs/operations/operations.h"
 #include "net/http/client.h"
 #include "net/http/server.h"
 #include "net/loop.h"
@@ -40,7 +40,7 @@ class ViewRoutesTest : public ::testing::Test {
   ViewRoutesTest()
       : view_(server_.store(), dir_ / "view.sqlite", random_, Log::Silent()),
         bulk_(server_.store(), view_, server_.clock(), random_, Log::Silent()),
-        store_(server_.store(), loops_, server_.instance().pool()),
+        store_(server_.instance().turns(), loops_, server_.instance().pool()),
         http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
     view_.Start();
     bulk_.Start();
@@ -60,12 +60,8 @@ class ViewRoutesTest : public ::testing::Test {
   }
 
   net::HttpHandlerFactory Factory() {
-    jobs::AddJobRoutes({.store = store_,
-                        .waiters = server_.instance().waiters(),
-                        .clock = server_.clock(),
-                        .random = random_,
-                        .version = "1"},
-                       table_);
+    jobs::AddJobRoutes(
+        {.store = store_, .clock = server_.clock(), .random = random_, .version = "1"}, table_);
     AddViewRoutes({.view = view_, .bulk = bulk_, .store = store_, .pool = pool_}, table_);
     return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
   }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "jobs/job.h"
-#include "jobs/operations.h"
+#include "jobs/model/job.h"
+#include "jobs/operations/operations.h"
 #include "view/sqlite.h"
 
 namespace cairn::view {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "jobs/job_json.h"
+#include "base/json_text.h"
 
 namespace cairn::view {
 namespace {
@@ -84,7 +84,7 @@ std::string RowJson(const Statement& row) {
     out += fmt::format("{}\"{}\":", out.size() == 1 ? "" : ",", kColumns[i].name);
     switch (kColumns[i].kind) {
       case Kind::kText:
-        jobs::AppendJsonString(row.Text(at), out);
+        AppendJsonString(row.Text(at), out);
         break;
       case Kind::kNumber:
         out += fmt::to_string(row.Integer(at));
@@ -380,7 +380,7 @@ Result<FullTextResult> FullText(Database& database, std::string_view text, const
       const int at = static_cast<int>(i);
       if (rows.IsNull(at)) continue;
       out += fmt::format("{}\"{}\":", i == 0 ? "" : ",", kNames[i]);
-      jobs::AppendJsonString(rows.Text(at), out);
+      AppendJsonString(rows.Text(at), out);
     }
     out += "}";
     found.has_more = bytes + out.size() > kMaxPageBytes && !found.jobs.empty();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "jobs/limits.h"
+#include "jobs/model/limits.h"
 #include "view/filter.h"
 #include "view/sqlite.h"
 

@@ -14,7 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include "jobs/event.h"
+#include "jobs/ledger/event.h"
+#include "store/store_id.h"
 
 namespace cairn::view {
 namespace {
@@ -254,7 +255,7 @@ Result<void> View::LockFile() {
 Result<void> View::OpenFeed() {
   CAIRN_RETURN_IF_ERROR(LockFile());
   if (store_id_.empty()) {
-    CAIRN_ASSIGN_OR_RETURN(store_id_, LoadStoreId(store_, random_));
+    CAIRN_ASSIGN_OR_RETURN(store_id_, store::LoadStoreId(store_, random_));
   }
   RemoveFile(file_ + ".new");
   if (std::filesystem::exists(file_)) {

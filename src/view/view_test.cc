@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "jobs/event.h"
-#include "jobs/job.h"
-#include "jobs/keys.h"
+#include "jobs/ledger/event.h"
+#include "jobs/model/job.h"
+#include "jobs/model/keys.h"
 #include "store/testing/fixture.h"
 #include "view/search.h"
 

@@ -21,6 +21,10 @@ constexpr std::string_view kLayers =
     "layer base\n"
     "layer store  base\n"
     "layer net    base\n"
+    "layer doors/access  base\n"
+    "layer doors/turn    base doors/access\n"
+    "layer doors         base doors/access doors/turn\n"
+    "layer app           base doors\n"
     "layer tests  base store\n"
     "foreign rocksdb/  store\n"
     "foreign engine.h  store/deep\n";
@@ -30,7 +34,7 @@ class LayeringTest : public ::testing::Test {
  protected:
   LayeringTest() {
     Write("layers.txt", kLayers);
-    for (const char* folder : {"base", "store", "net"}) {
+    for (const char* folder : {"base", "store", "net", "doors", "app"}) {
       Write("src/" + std::string(folder) + "/README.md", "");
     }
     Write("src/base/bytes.h", "#pragma once\n#include <string>\n");
@@ -69,6 +73,21 @@ TEST_F(LayeringTest, TestProgramsHaveARowToo) {
   Write("tests/abuse/abuse_test.cc", "#include \"net/loop.h\"\n");
   EXPECT_THAT(Offences(),
               ElementsAre("tests/abuse/abuse_test.cc:1: tests may not include net/loop.h"));
+}
+
+TEST_F(LayeringTest, PartsOfAFolderHaveRowsOfTheirOwn) {
+  Write("src/doors/access/principal.h", "#pragma once\n#include \"base/bytes.h\"\n");
+  Write("src/doors/turn/turn.cc", "#include \"doors/access/principal.h\"\n");
+  Write("src/doors/doors.cc", "#include \"doors/turn/turn.h\"\n");
+  Write("src/app/server.cc", "#include \"doors/turn/turn.h\"\n");
+  Write("src/doors/access/principal_test.cc", "#include \"doors/turn/turn.h\"\n");
+  EXPECT_THAT(Offences(), IsEmpty());
+  Write("src/doors/access/principal.cc", "#include \"doors/turn/turn.h\"\n");
+  Write("src/doors/turn/loop.cc", "#include \"doors/doors.h\"\n");
+  EXPECT_THAT(Offences(),
+              ElementsAre("src/doors/access/principal.cc:1: doors/access may not include "
+                          "doors/turn/turn.h",
+                          "src/doors/turn/loop.cc:1: doors/turn may not include doors/doors.h"));
 }
 
 TEST_F(LayeringTest, AnIncludeThatClimbsIsNamed) {

@@ -11,8 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SourceFile {
-  std::string path;    // from the root of the tree: "src/store/rocks/engine.cc"
-  std::string folder;  // its row in the layers: "store", "tests", "bench"
+  std::string path;  // from the root of the tree: "src/store/rocks/engine.cc"
   std::vector<std::string> lines;
 };
 
@@ -26,11 +25,19 @@ std::vector<std::string> ReadLines(const fs::path& path) {
   return lines;
 }
 
-std::string FolderOf(const std::string& path) {
-  const size_t first = path.find('/');
-  std::string top = path.substr(0, first);
-  if (top != "src") return top;
-  return path.substr(first + 1, path.find('/', first + 1) - first - 1);
+// The first word of a path: "doors" of "doors/turn/turn.h".
+std::string Top(const std::string& path) { return path.substr(0, path.find('/')); }
+
+// The row that a file belongs to, by its path from src on: the longest that the path begins with.
+// Empty if there is none.
+std::string RowOf(const std::string& path, const Layers& layers) {
+  std::string row = path;
+  while (!layers.may_include.contains(row)) {
+    const size_t slash = row.rfind('/');
+    if (slash == row.npos) return "";
+    row.resize(slash);
+  }
+  return row;
 }
 
 std::vector<SourceFile> ReadTree(const fs::path& root) {
@@ -41,7 +48,7 @@ std::vector<SourceFile> ReadTree(const fs::path& root) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cc") continue;
       const std::string path = fs::relative(entry.path(), root).string();
-      files.push_back({path, FolderOf(path), ReadLines(entry.path())});
+      files.push_back({path, ReadLines(entry.path())});
     }
   }
   std::sort(files.begin(), files.end(),
@@ -73,6 +80,14 @@ std::string Join(const std::set<std::string>& names) {
   return text;
 }
 
+// The row of a file of the tree. Tests and their helpers see the whole folder that they are part
+// of.
+std::string RowOf(const SourceFile& file, const Layers& layers) {
+  if (!file.path.starts_with("src/")) return Top(file.path);
+  const std::string path = file.path.substr(4);
+  return IsTestCode(file.path) ? Top(path) : RowOf(path, layers);
+}
+
 // Why `file` may not include `header`, or nothing.
 std::optional<std::string> WhyForbidden(const SourceFile& file, const std::string& header,
                                         const Layers& layers) {
@@ -91,13 +106,13 @@ std::optional<std::string> WhyForbidden(const SourceFile& file, const std::strin
       if (!allowed) return header + " may only be included in " + Join(folders);
     }
   }
-  const size_t slash = header.find('/');
-  if (slash == header.npos) return std::nullopt;
-  const std::string target = header.substr(0, slash);
-  const auto row = layers.may_include.find(file.folder);
-  if (!layers.may_include.contains(target) || target == "tests") return std::nullopt;
-  if (row == layers.may_include.end() || row->second.contains(target)) return std::nullopt;
-  return file.folder + " may not include " + header;
+  const std::string target = RowOf(header, layers);
+  const std::string folder = RowOf(file, layers);
+  const auto row = layers.may_include.find(folder);
+  if (target.empty() || target == "tests" || row == layers.may_include.end()) return std::nullopt;
+  // Who may include a folder may include its parts.
+  if (row->second.contains(target) || row->second.contains(Top(target))) return std::nullopt;
+  return folder + " may not include " + header;
 }
 
 void CheckFile(const SourceFile& file, const Layers& layers, std::vector<std::string>& offences) {

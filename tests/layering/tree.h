@@ -11,7 +11,8 @@ namespace cairn::testing {
 
 // The law of includes, as cmake/layers.txt states it.
 struct Layers {
-  // For each folder, the folders it may include, itself among them.
+  // For each folder, the folders it may include, itself among them. A part of a folder that has a
+  // row of its own is named "folder/part"; who may include the folder may include its parts.
   std::map<std::string, std::set<std::string>> may_include;
   // For each prefix of a third-party header, the folders of src where it may be included.
   std::map<std::string, std::set<std::string>> foreign;

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "app/config.h"
+#include "app/layers.h"
 #include "app/server.h"
+#include "house/declarations.h"
 #include "net/http/client.h"
 #include "net/resp/client.h"
 #include "tests/support/temp_directory.h"
@@ -55,6 +57,9 @@ class AccessTest : public ::testing::Test {
     server_ = *std::move(server);
     http_.emplace(net::Address{"127.0.0.1", server_->http().port});
   }
+
+  // What all layers declare.
+  const house::Permissions& permissions() const { return declarations_.permissions(); }
 
   net::HttpResponse Ask(std::string_view key, std::string_view method, const std::string& target,
                         const std::string& body = "") {
@@ -142,6 +147,8 @@ class AccessTest : public ::testing::Test {
     return operations;
   }
 
+  const house::Layers layers_ = MakeLayers();
+  const house::Declarations declarations_{layers_};
   testing::TempDirectory directory_;
   SystemClock clock_;
   SystemRandom random_;

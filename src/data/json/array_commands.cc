@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "data/commands.h"
+#include "data/json/commands.h"
 #include "data/json/document.h"
 #include "data/json/target.h"
 #include "data/json/text.h"
-#include "doors/arg_parser.h"
-#include "doors/command.h"
+#include "doors/resp/arg_parser.h"
+#include "doors/resp/command.h"
 
 namespace cairn::data {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "data/limits.h"
 #include "data/testing/script.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "data/json/encoding.h"
-#include "data/limits.h"
-#include "data/varint.h"
+#include "data/value/limits.h"
+#include "data/value/varint.h"
 
 namespace cairn::data {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "data/elements.h"
-#include "data/entry.h"
 #include "data/json/select.h"
 #include "data/json/value.h"
-#include "doors/command.h"
+#include "data/value/elements.h"
+#include "data/value/entry.h"
+#include "doors/resp/command.h"
 #include "store/transaction.h"
 
 // A JSON document as it is stored: a tree of rows.

@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "data/commands.h"
+#include "data/json/commands.h"
 #include "data/json/document.h"
 #include "data/json/target.h"
 #include "data/json/text.h"
-#include "data/limits.h"
-#include "doors/arg_parser.h"
-#include "doors/command.h"
+#include "data/value/limits.h"
+#include "doors/resp/arg_parser.h"
+#include "doors/resp/command.h"
 
 // The commands that put, get and take away whole values, of any type.
 namespace cairn::data {

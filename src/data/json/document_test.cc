@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "data/json/encoding.h"
-#include "data/keys.h"
-#include "data/limits.h"
 #include "data/testing/script.h"
+#include "data/value/keys.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

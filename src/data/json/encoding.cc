@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "data/limits.h"
-#include "data/varint.h"
+#include "data/value/limits.h"
+#include "data/value/varint.h"
 
 namespace cairn::data {
 namespace {

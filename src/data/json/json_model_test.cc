@@ -9,8 +9,8 @@
 #include "base/random.h"
 #include "data/json/text.h"
 #include "data/json/value.h"
-#include "data/keys.h"
 #include "data/testing/script.h"
+#include "data/value/keys.h"
 
 // Random edits of one document against the same edits of a value in memory, with restarts in
 // between. Values are large enough for containers to be split, and small enough for some not to be.

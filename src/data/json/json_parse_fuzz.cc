@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "data/json/encoding.h"
 #include "data/json/text.h"
-#include "data/limits.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "data/json/text.h"
-#include "data/limits.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "data/json/document.h"
 #include "data/json/encoding.h"
-#include "data/limits.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

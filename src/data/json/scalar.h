@@ -6,10 +6,10 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "data/entry.h"
 #include "data/json/path.h"
 #include "data/json/value.h"
-#include "doors/command.h"
+#include "data/value/entry.h"
+#include "doors/resp/command.h"
 
 namespace cairn::data {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "data/json/encoding.h"
-#include "data/limits.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 

@@ -7,7 +7,7 @@
 
 #include "data/json/path.h"
 #include "data/json/text.h"
-#include "data/limits.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "data/limits.h"
-#include "doors/loop_work.h"
+#include "data/value/limits.h"
+#include "doors/resp/loop_work.h"
 
 namespace cairn::data {
 

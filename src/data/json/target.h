@@ -14,7 +14,7 @@
 #include "data/json/document.h"
 #include "data/json/path.h"
 #include "data/json/select.h"
-#include "doors/command.h"
+#include "doors/resp/command.h"
 
 // What the JSON commands have in common: a key and a path lead to matches, a command does something
 // to each, and tells of all of them for a `$` path, of one for a legacy path.

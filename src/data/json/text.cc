@@ -9,7 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "data/limits.h"
+#include "base/json_text.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {
@@ -387,23 +388,6 @@ Result<JsonValue> ParseJson(std::string_view text) {
     return Error{ErrorCode::kTooLarge, "the JSON text is too long"};
   }
   return Parser(text).Parse();
-}
-
-void AppendJsonString(std::string_view text, std::string& out) {
-  out += '"';
-  for (const char c : text) {
-    constexpr std::string_view kSpecial = "\"\\\b\f\n\r\t";
-    constexpr std::string_view kLetters = "\"\\bfnrt";
-    if (const size_t which = kSpecial.find(c); which != std::string_view::npos) {
-      out += '\\';
-      out += kLetters[which];
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
 }
 
 std::string PrintJsonDouble(double value) {

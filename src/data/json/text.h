@@ -26,8 +26,6 @@ struct JsonFormat {
 void AppendJson(const JsonValue& value, const JsonFormat& format, std::string& out);
 std::string PrintJson(const JsonValue& value, const JsonFormat& format = {});
 
-// A string with its quotes.
-void AppendJsonString(std::string_view text, std::string& out);
 std::string PrintJsonDouble(double value);
 
 }  // namespace cairn::data

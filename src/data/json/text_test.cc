@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "data/limits.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

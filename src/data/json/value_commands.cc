@@ -8,15 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "data/commands.h"
+#include "data/json/commands.h"
 #include "data/json/document.h"
 #include "data/json/encoding.h"
 #include "data/json/scalar.h"
 #include "data/json/target.h"
 #include "data/json/text.h"
-#include "data/limits.h"
-#include "doors/command.h"
-#include "doors/connection_commands.h"
+#include "data/value/limits.h"
+#include "doors/resp/command.h"
+#include "doors/resp/connection_commands.h"
 
 // The commands for values of one type, but for arrays, and those that tell about values.
 namespace cairn::data {

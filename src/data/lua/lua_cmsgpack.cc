@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "data/limits.h"
 #include "data/lua/lua_runtime.h"
+#include "data/value/limits.h"
 
 // The library `cmsgpack`: values to and from MessagePack.
 namespace cairn::data {

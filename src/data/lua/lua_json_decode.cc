@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "data/limits.h"
 #include "data/lua/lua_json.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "data/limits.h"
 #include "data/lua/lua_json.h"
 #include "data/lua/lua_runtime.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

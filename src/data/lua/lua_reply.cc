@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/check.h"
-#include "data/limits.h"
 #include "data/lua/lua_runtime.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

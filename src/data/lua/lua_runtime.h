@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/limits.h"
 #include "data/lua/lua_state.h"
+#include "data/value/limits.h"
 
 struct lua_State;
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "data/limits.h"
 #include "data/lua/lua_patterns.h"
 #include "data/lua/lua_runtime.h"
 #include "data/lua/lua_source.h"
+#include "data/value/limits.h"
 
 // The globals of scripts. A script sees them through a table that cannot be changed:
 //

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "data/limits.h"
 #include "data/lua/lua_reply.h"
 #include "data/lua/lua_runtime.h"
 #include "data/lua/lua_source.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {

@@ -29,8 +29,7 @@ class DataServer final : public doors::testing::TestServer {
   // Fires the timers that are due, as the timer service does.
   void FireTimers();
 
-  // What the counters, the records and the timers say about each other; fails the test if they
-  // disagree.
+  // Fails the test if an invariant of this layer does not hold (data/verify.h).
   void CheckConsistency();
 };
 

@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "doors/connection_commands.h"
-#include "doors/dispatcher.h"
+#include "doors/resp/connection_commands.h"
+#include "doors/resp/dispatcher.h"
 #include "store/rocks/open.h"
 #include "tests/support/test_store.h"
 
@@ -74,7 +74,7 @@ void TestServer::Start() {
                                                          .reply_bytes = options_.reply_bytes},
                                          *store_, clock_, random_, Log::Silent());
   loops_ = std::make_unique<net::LoopGroup>(options_.loops);
-  routes_ = std::make_unique<RouteStore>(*store_, *loops_, instance_->pool());
+  routes_ = std::make_unique<RouteStore>(instance_->turns(), *loops_, instance_->pool());
   AddConnectionCommands(*instance_);
   if (options_.add_commands) options_.add_commands(*instance_);
   if (options_.add_coroutine_commands) options_.add_coroutine_commands(*instance_, *routes_);
@@ -87,7 +87,6 @@ void TestServer::Start() {
   const Result<void> loaded = instance_->Load();
   CAIRN_CHECK(loaded.ok(), "{}", loaded.error().message);
   loops_->Start();
-  instance_->PostToAll([this](Dispatcher& dispatcher) { routes_->Join(dispatcher); });
   const Result<uint16_t> port = server_->Listen({"127.0.0.1", 0});
   CAIRN_CHECK(port.ok(), "{}", port.error().message);
   port_ = *port;

@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "doors/instance.h"
-#include "doors/route_store.h"
+#include "doors/resp/instance.h"
 #include "doors/testing/gated_store.h"
+#include "doors/turn/route_store.h"
 #include "net/loop.h"
 #include "net/resp/client.h"
 #include "net/resp/server.h"

@@ -6,7 +6,7 @@
 #include <boost/json/parse.hpp>
 
 #include "base/log.h"
-#include "jobs/commands.h"
+#include "jobs/resp/commands.h"
 
 namespace cairn::jobs::testing {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "doors/testing/test_server.h"
-#include "jobs/due.h"
-#include "jobs/operations.h"
+#include "jobs/operations/due_timers.h"
+#include "jobs/operations/operations.h"
 #include "store/timers.h"
 
 namespace cairn::jobs::testing {

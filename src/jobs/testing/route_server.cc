@@ -9,13 +9,13 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/log.h"
-#include "jobs/commands.h"
-#include "jobs/due.h"
-#include "jobs/event_trim.h"
-#include "jobs/routes.h"
-#include "jobs/schedule.h"
-#include "jobs/verify.h"
-#include "jobs/webhook_loop.h"
+#include "jobs/http/routes.h"
+#include "jobs/ledger/event_trim.h"
+#include "jobs/ledger/verify.h"
+#include "jobs/operations/due_timers.h"
+#include "jobs/resp/commands.h"
+#include "jobs/schedule/schedule.h"
+#include "jobs/webhook/webhook_loop.h"
 #include "net/resp/client.h"
 #include "store/timers.h"
 
@@ -25,7 +25,7 @@ namespace json = boost::json;
 
 RouteServer::RouteServer()
     : server_({.add_commands = [](doors::Instance& instance) { AddJobCommands(instance); }}),
-      store_(server_.store(), loops_, server_.instance().pool()),
+      store_(server_.instance().turns(), loops_, server_.instance().pool()),
       http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
   loops_.Start();
   const auto port = http_.Listen({"127.0.0.1", 0});
@@ -43,7 +43,6 @@ RouteServer::~RouteServer() {
 
 net::HttpHandlerFactory RouteServer::Factory() {
   AddJobRoutes({.store = store_,
-                .waiters = server_.instance().waiters(),
                 .clock = server_.clock(),
                 .random = random_,
                 .version = "1.2.3",

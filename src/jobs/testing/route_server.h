@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "doors/route_store.h"
-#include "doors/route_table.h"
+#include "doors/http/route_table.h"
 #include "doors/testing/test_server.h"
-#include "jobs/event.h"
+#include "doors/turn/route_store.h"
+#include "jobs/ledger/event.h"
 #include "net/http/client.h"
 #include "net/http/server.h"
 #include "net/loop.h"

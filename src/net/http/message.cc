@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/log.h"
+#include "base/json_text.h"
 
 namespace cairn::net {
 namespace {
@@ -216,8 +216,8 @@ HttpResponse HttpResponse::Empty(int status) { return {status, {}, {}}; }
 
 std::string HttpErrorBody(std::string_view code, std::string_view message,
                           std::string_view request_id) {
-  return fmt::format(R"({{"error":{{"code":"{}","message":"{}","request_id":"{}"}}}})",
-                     EscapeJson(code), EscapeJson(message), EscapeJson(request_id));
+  return fmt::format(R"({{"error":{{"code":{},"message":{},"request_id":{}}}}})", JsonString(code),
+                     JsonString(message), JsonString(request_id));
 }
 
 std::string_view HttpReason(int status) {

@@ -350,7 +350,7 @@ void SocketConnection::Flush() {
   if (!protocol_error_.empty() && !working) FailProtocol();
   if (paused_ && pause_reason_ == PauseReason::kBlocked && input_ended_) return CloseNow();
 
-  if (PastHardLimit()) return CloseUnread("hard");
+  if (PastHardLimit()) return CloseUnread(PastUnauthenticatedLimit() ? "unauthenticated" : "hard");
   Write();
   if (closed_) return;
   if (PastSoftLimit(shard_.now_ns())) return CloseUnread("soft");
@@ -427,7 +427,15 @@ const SharedOutputLimits& SocketConnection::output_limits() const {
   return shard_.shared().output_limits[static_cast<size_t>(output_class_)];
 }
 
-bool SocketConnection::PastHardLimit() const { return output_limits().PastHard(replies_.unsent()); }
+bool SocketConnection::PastHardLimit() const {
+  return PastUnauthenticatedLimit() || output_limits().PastHard(replies_.unsent());
+}
+
+// Whoever has no secret is owed refusals alone: who asks for many and reads none holds little.
+bool SocketConnection::PastUnauthenticatedLimit() const {
+  return !parser_.authenticated() &&
+         replies_.unsent() > shard_.options().limits.unauthenticated_output_bytes;
+}
 
 bool SocketConnection::PastSoftLimit(uint64_t now_ns) {
   const OutputLimits limits = output_limits().Get();

@@ -100,6 +100,7 @@ class SocketConnection final : public RespConnection, public Poller::Watcher {
   void Trim(uint64_t now_ns);
   const SharedOutputLimits& output_limits() const;
   bool PastHardLimit() const;
+  bool PastUnauthenticatedLimit() const;
   bool PastSoftLimit(uint64_t now_ns);
   void CloseUnread(std::string_view limit);
   Stats Sizes() const;

@@ -16,6 +16,7 @@ struct RespLimits {
   // Before a connection has authenticated it needs to send little more than AUTH or HELLO.
   int64_t unauthenticated_bulk_bytes = 16 * 1024;
   int64_t unauthenticated_arguments = 10;
+  size_t unauthenticated_output_bytes = 64 * 1024;  // unsent; past it the connection is closed
 };
 
 }  // namespace cairn::net

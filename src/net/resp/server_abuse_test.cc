@@ -386,5 +386,22 @@ TEST_F(RespAbuseTest, WhoHasNotAuthenticatedIsHeldToSmallRequests) {
             "-ERR Protocol error: unauthenticated bulk length\r\n");
 }
 
+TEST_F(RespAbuseTest, WhoHasNotAuthenticatedMayLeaveLittleUnread) {
+  Start();
+  RespClient client = Connect();
+  ASSERT_EQ(Ask(client, {"PING"}), "PONG");
+  Send(client, "BIG 30000000\r\n");
+  WaitUntil([&] { return log_.executed == 2; });
+  Settle();
+  EXPECT_EQ(log_.open_sessions, 1) << "others may leave any amount unread";
+  OnLoop([&] {
+    server_->ForEachConnection(
+        loop(), [](RespConnection& connection) { connection.set_authenticated(false); });
+  });
+  Send(client, "PING\r\n");
+  WaitUntil([&] { return log_.open_sessions == 0; });
+  EXPECT_EQ(server_->stats().output_disconnects, 1U);
+}
+
 }  // namespace
 }  // namespace cairn::net::testing

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "data/commands.h"
-#include "data/entry.h"
+#include "data/value/entry.h"
 #include "seats/commands.h"
 #include "seats/feed.h"
 #include "seats/operations.h"

@@ -648,11 +648,13 @@ TEST_F(ReadinessTest, TellsWhileTheServerDoesNotAnswer) {
 TEST_F(ReadinessTest, TellsWhileATableIsLocked) {
   auto session = Connection::Open({.url = options_.url}, nullptr);
   ASSERT_TRUE(session.ok());
-  ASSERT_TRUE((*session)->Execute("BEGIN").ok());
-  ASSERT_TRUE((*session)->Execute("LOCK TABLE " + Table("data") + " IN EXCLUSIVE MODE").ok());
-  EXPECT_NE(WaitUntilNotReady().find("timed out"), std::string::npos);
-  ASSERT_TRUE((*session)->Execute("ROLLBACK").ok());
-  WaitUntilReady();
+  for (const char* table : {"data", "marker", "counter", "number"}) {
+    ASSERT_TRUE((*session)->Execute("BEGIN").ok());
+    ASSERT_TRUE((*session)->Execute("LOCK TABLE " + Table(table) + " IN EXCLUSIVE MODE").ok());
+    EXPECT_NE(WaitUntilNotReady().find("timed out"), std::string::npos) << table;
+    ASSERT_TRUE((*session)->Execute("ROLLBACK").ok());
+    WaitUntilReady();
+  }
 }
 
 TEST_F(ReadinessTest, TellsWhileTheServerIsReadOnly) {

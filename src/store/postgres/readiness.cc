@@ -26,10 +26,11 @@ std::string TakeRoom(const Node& node) {
 }
 
 std::string LockTables(const std::string& schema) {
-  std::string tables;
-  for (const Space space : kAllSpaces) {
-    tables += (tables.empty() ? "" : ", ") + Qualified(schema, SpaceName(space));
-  }
+  // Beside the rows, what a commit writes: every one a marker, some a counter or the events' turn.
+  std::string tables = Qualified(schema, "marker");
+  for (const std::string_view name : {"counter", "number"})
+    tables += ", " + Qualified(schema, name);
+  for (const Space space : kAllSpaces) tables += ", " + Qualified(schema, SpaceName(space));
   // What every INSERT, UPDATE and DELETE takes.
   return fmt::format("LOCK TABLE {} IN ROW EXCLUSIVE MODE", tables);
 }

@@ -47,6 +47,8 @@ class OpenTest : public store::testing::StoreTest {
     auto store = rocks::Open(options_, clock_, Log::Silent());
     ASSERT_FALSE(store.ok());
     EXPECT_NE(store.error().message.find(with), std::string::npos) << store.error().message;
+    EXPECT_FALSE(Inspect(data().string()).ok() && CheckStart(options_).ok())
+        << "doctor has to find what a start refuses";
   }
   fs::path data() const { return options_.directory; }
 };
@@ -163,6 +165,16 @@ TEST_F(DamagedLogTest, LostDatabaseIsMissed) {
   WriteLog(3);
   fs::remove_all(data() / "db");
   ExpectRefused("was durable");
+}
+
+TEST_F(DamagedLogTest, MissingCurrentIsNamed) {
+  WriteLog(3);
+  fs::rename(data() / "db/CURRENT", dir_ / "aside");
+  ExpectRefused("CURRENT is missing");
+  fs::rename(dir_ / "aside", data() / "db/CURRENT");
+  EXPECT_TRUE(CheckStart(options_).ok());
+  Reopen();
+  EXPECT_EQ(Get("k2"), Bytes(3000, 'x'));
 }
 
 TEST_F(DamagedLogTest, DamagedMarkIsNamed) {

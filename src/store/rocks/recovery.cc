@@ -5,7 +5,9 @@
 #include <rocksdb/env.h>
 #include <rocksdb/sst_file_reader.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "store/rocks/directory.h"
 #include "store/rocks/durable_mark.h"
@@ -61,6 +63,24 @@ Result<uint64_t> LogBytes(::rocksdb::FileSystem& files, const std::string& db_pa
   return sum;
 }
 
+// RocksDB takes a directory without CURRENT for a new one. It is new if it has neither logs nor
+// tables: both come after CURRENT.
+Result<void> CheckCurrent(::rocksdb::FileSystem& files, const std::string& db_path) {
+  const std::string current = db_path + "/CURRENT";
+  if (files.FileExists(current, {}, nullptr).ok()) return {};
+  std::vector<std::string> names;
+  if (!files.GetChildren(db_path, {}, &names, nullptr).ok()) return {};  // there is no directory
+  const auto has_rows = [](std::string_view name) {
+    return name.ends_with(".log") || name.ends_with(".sst");
+  };
+  const auto found = std::ranges::find_if(names, has_rows);
+  if (found == names.end()) return {};
+  return Error{ErrorCode::kCorruption,
+               fmt::format("{} is missing, but there is {}. Put it back, or restore the newest "
+                           "backup into a new directory",
+                           current, *found)};
+}
+
 // Recovers the store in memory alone and says how far it reaches.
 Result<Commit> NewestRecovered(const Options& options, const std::string& db_path) {
   const std::shared_ptr<::rocksdb::FileSystem> files = BaseFileSystem(options);
@@ -104,6 +124,7 @@ Result<void> CheckRecovery(const Options& options) {
   const std::string db_path = options.directory + "/db";
   const std::string mark_path = options.directory + "/DURABLE";
   const std::shared_ptr<::rocksdb::FileSystem> files = BaseFileSystem(options);
+  CAIRN_RETURN_IF_ERROR(CheckCurrent(*files, db_path));
   CAIRN_ASSIGN_OR_RETURN(const Commit logged, CheckLogs(*files, db_path));
   CAIRN_ASSIGN_OR_RETURN(const auto durable, DurableMark::Read(*files, mark_path));
   if (!durable || logged >= *durable) return {};

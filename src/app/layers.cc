@@ -1,0 +1,24 @@
+#include "app/layers.h"
+
+#include <memory>
+
+#include "admin/layer.h"
+#include "data/layer.h"
+#include "jobs/layer.h"
+#include "seats/layer.h"
+#include "view/layer.h"
+
+namespace cairn::app {
+
+house::Layers MakeLayers() {
+  const auto gaps = std::make_shared<jobs::EventGaps>();
+  house::Layers layers;
+  layers.push_back(admin::MakeAdminLayer());  // first: it may refuse to start
+  layers.push_back(data::MakeDataLayer());
+  layers.push_back(jobs::MakeJobsLayer(gaps));
+  layers.push_back(seats::MakeSeatsLayer());
+  layers.push_back(view::MakeViewLayer(gaps));
+  return layers;
+}
+
+}  // namespace cairn::app

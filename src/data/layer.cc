@@ -1,0 +1,43 @@
+#include "data/layer.h"
+
+#include <optional>
+
+#include "data/commands.h"
+#include "data/value/entry.h"
+#include "data/verify.h"
+#include "house/declarations.h"
+#include "house/registry.h"
+
+namespace cairn::data {
+namespace {
+
+class DataLayer final : public house::Layer {
+ public:
+  std::string_view name() const override { return "data"; }
+
+  void Declare(house::Declarations& declarations) const override {
+    declarations.OwnSpace(store::Space::kData);
+    // Scripts call what their caller may call.
+    declarations.AllowCommands(house::CommandUse::kManage,
+                               {"eval", "evalsha", "eval_ro", "evalsha_ro", "script|load"});
+    declarations.AddVerify(Verify);
+  }
+
+  void Register(house::Registry& registry) override {
+    doors::Instance& instance = registry.parts().instance;
+    AddDataCommands(instance);
+    expiry_.emplace(instance.pubsub(), instance.expired_keys());
+    registry.AddTimer(store::kTimerKeyExpiry, *expiry_);
+    registry.AddTimer(store::kTimerReclaim, reclaim_);
+  }
+
+ private:
+  std::optional<ExpiryTimers> expiry_;
+  ReclaimTimers reclaim_;
+};
+
+}  // namespace
+
+std::unique_ptr<house::Layer> MakeDataLayer() { return std::make_unique<DataLayer>(); }
+
+}  // namespace cairn::data

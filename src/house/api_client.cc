@@ -1,0 +1,42 @@
+#include "house/api_client.h"
+
+#include <boost/json/parse.hpp>
+#include <utility>
+
+namespace cairn::house {
+
+namespace json = boost::json;
+
+ApiClient::ApiClient(const ServerAccess& server, std::chrono::milliseconds timeout)
+    : headers_(RequestHeaders(server.password)),
+      client_(server.url.address,
+              {.tls = server.url.tls, .ca_file = server.ca_file, .timeout = timeout}) {}
+
+namespace {
+
+Error ErrorOf(const net::HttpResponse& response) {
+  const ErrorCode code = response.status == 404 ? ErrorCode::kNotFound : ErrorCode::kUnavailable;
+  return {code, MessageOf(response)};
+}
+
+}  // namespace
+
+Result<void> ApiClient::Download(const std::string& path, const net::HttpClient::TakePiece& take) {
+  CAIRN_ASSIGN_OR_RETURN(const net::HttpResponse response, client_.Download(path, headers_, take));
+  if (response.status >= 300) return ErrorOf(response);
+  return {};
+}
+
+Result<json::value> ApiClient::Request(std::string_view method, const std::string& path,
+                                       std::string body) {
+  const Result<net::HttpResponse> response =
+      client_.Request(method, path, std::move(body), headers_);
+  if (!response.ok()) return response.error();
+  if (response->status >= 300) return ErrorOf(*response);
+  boost::system::error_code failure;
+  json::value answer = json::parse(response->body, failure);
+  if (failure) return Error{ErrorCode::kUnavailable, "the server's answer is not JSON"};
+  return answer;
+}
+
+}  // namespace cairn::house
