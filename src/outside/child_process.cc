@@ -62,6 +62,14 @@ Error SystemError(std::string_view what, int code) {
   _exit(127);
 }
 
+// Asks the kernel and not the library, which keeps two signals to itself and would leave them
+// ignored if whoever started us had ignored them.
+void ResetSignal(int signal) {
+  constexpr size_t kKernelMaskBytes = 8;
+  const std::array<uint64_t, 4> by_default = {};  // handler SIG_DFL, no flags, an empty mask
+  syscall(SYS_rt_sigaction, signal, by_default.data(), nullptr, kKernelMaskBytes);
+}
+
 // Runs in the child, which shares our memory until it calls exec: only system calls, and no writes
 // to memory but its own and `launch.moved`.
 [[noreturn]] void RunChild(Launch& launch) {
@@ -83,9 +91,7 @@ Error SystemError(std::string_view what, int code) {
   // Ours are all closed by exec; those of libraries may not be. A kernel without the call (before
   // 5.11) leaves those open.
   (void)syscall(SYS_close_range, first_free, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
-  struct sigaction by_default = {};
-  by_default.sa_handler = SIG_DFL;
-  for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &by_default, nullptr);
+  for (int signal = 1; signal < NSIG; ++signal) ResetSignal(signal);
   if (launch.directory != nullptr && chdir(launch.directory) != 0) {
     GiveUp(report, Step::kDirectory);
   }

@@ -149,6 +149,39 @@ class SerializabilityTest : public testing::StoreTest {
     return done != incoming.size();
   }
 
+  // A shortest cycle, with what each of its transactions read and wrote.
+  std::string CycleIn(const std::map<TxnId, std::set<TxnId>>& graph) const {
+    List shortest;
+    for (const auto& [start, unused] : graph) {
+      std::map<TxnId, TxnId> came_from;
+      List reached{start};
+      for (size_t next = 0; next < reached.size() && !came_from.contains(start); ++next) {
+        const auto targets = graph.find(reached[next]);
+        if (targets == graph.end()) continue;
+        for (const TxnId to : targets->second) {
+          if (came_from.try_emplace(to, reached[next]).second) reached.push_back(to);
+        }
+      }
+      if (!came_from.contains(start)) continue;
+      List cycle{start};
+      for (TxnId at = came_from[start]; at != start; at = came_from[at]) cycle.push_back(at);
+      std::ranges::reverse(cycle);
+      if (shortest.empty() || cycle.size() < shortest.size()) shortest = cycle;
+    }
+    std::string text;
+    for (const TxnId id : shortest) {
+      const Observed& txn = observed_.at(id);
+      text += "transaction " + std::to_string(id);
+      for (const auto& [key, list] : txn.read) {
+        text += " read " + std::to_string(key) + " at " + std::to_string(list.size()) + " after " +
+                (list.empty() ? "none" : std::to_string(list.back()));
+        if (txn.appended.contains(key)) text += " and appended;";
+      }
+      text += "\n";
+    }
+    return text;
+  }
+
   std::mutex mutex_;
   std::map<TxnId, Observed> observed_;
 };
@@ -160,7 +193,7 @@ TEST_F(SerializabilityTest, DependenciesOfConcurrentTransactionsFormNoCycle) {
   ASSERT_EQ(observed_.size(), static_cast<size_t>(kThreads * kEach));
   std::map<TxnId, std::set<TxnId>> graph;
   AddEdges(graph);
-  EXPECT_FALSE(HasCycle(graph));
+  EXPECT_FALSE(HasCycle(graph)) << CycleIn(graph);
   size_t edges = 0;
   for (const auto& [id, targets] : graph) edges += targets.size();
   std::printf("serializability: %zu transactions, %zu dependencies, no cycle\n", observed_.size(),

@@ -384,6 +384,47 @@ TEST_F(StoreTest, GroupSharesOneCommitAndUndoesOnlyTheFailedBody) {
   EXPECT_EQ(ScanAll(Range::All(Space::kData)), (Rows{{"a", "1"}, {"b", "3"}}));
 }
 
+// Each group writes one key and then reads both. Whichever comes first, the other sees its write.
+TEST_F(StoreTest, GroupsThatReadEachOthersKeysHaveAnOrder) {
+  CAIRN_TEST_ROCKS_ONLY("groups that run bodies");
+  const Scopes both = std::move(Scope("a").AddAll(Scope("b")));
+  for (const Scopes& reads : {both, Scopes::Exclusive()}) {
+    ASSERT_TRUE(store_->Run(both, [](Transaction& txn) -> Result<void> {
+      txn.Delete({Space::kData, "a"});
+      txn.Delete({Space::kData, "b"});
+      return {};
+    }).ok());
+    const auto first = store_->NewGroup();
+    const auto second = store_->NewGroup();
+    const auto put = [](Group& group, BytesView key) {
+      return group.Run(Scope(key), Access::kWrite, [&](Transaction& txn) -> Result<void> {
+        txn.Put({Space::kData, key}, "1");
+        return {};
+      });
+    };
+    const auto read = [&](Group& group) {
+      std::pair<std::string, std::string> seen;
+      const auto ran = group.Run(reads, Access::kRead, [&](Transaction& txn) -> Result<void> {
+        CAIRN_ASSIGN_OR_RETURN(const auto a, txn.Get({Space::kData, "a"}));
+        CAIRN_ASSIGN_OR_RETURN(const auto b, txn.Get({Space::kData, "b"}));
+        seen = {a.value_or(""), b.value_or("")};
+        return {};
+      });
+      EXPECT_TRUE(ran.ok());
+      return seen;
+    };
+    ASSERT_TRUE(put(*first, "a").ok());
+    ASSERT_TRUE(put(*second, "b").ok());
+    const auto seen_by_first = read(*first);
+    const auto seen_by_second = read(*second);
+    EXPECT_EQ(seen_by_first.first, "1") << "a group sees its own writes";
+    EXPECT_EQ(seen_by_second.second, "1") << "a group sees its own writes";
+    EXPECT_TRUE(seen_by_first.second == "1" || seen_by_second.first == "1");
+    ASSERT_TRUE(first->Finish().ok());
+    ASSERT_TRUE(second->Finish().ok());
+  }
+}
+
 // A loop does not stand still for one body, whatever that does.
 TEST_F(StoreTest, ABodyThatTakesLongLeavesItsGroup) {
   CAIRN_TEST_ROCKS_ONLY("groups that run bodies");

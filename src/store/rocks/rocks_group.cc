@@ -99,20 +99,40 @@ Dependency RocksGroup::DependencyOf(const Scopes& scopes, bool wrote, bool share
   return {{newest}, wrote || shares_held};
 }
 
+bool RocksGroup::SeesUncommitted(const Scopes& scopes) const {
+  if (CoversEverything(scopes)) return !writes_.empty();
+  return std::ranges::any_of(wanted_, [this](Stripes::Index stripe) {
+    return engine_.stripes.IsHeldBy(stripe, this);
+  });
+}
+
+// A body that reads what its group has not committed comes after that commit in the one order of
+// bodies, so what else it reads must not change until then. Otherwise two groups that each write one
+// key and then read both could each miss the other's write, and no order would explain it. Where
+// the stripes cannot be had, the group commits first, and the body reads what everybody sees.
+Result<Dependency> RocksGroup::RunRead(const Scopes& scopes, Body body) {
+  bool on_group = SeesUncommitted(scopes);
+  const size_t held_before = held_.size();
+  if (on_group && (CoversEverything(scopes) || !TryAcquireWanted())) {
+    (void)SubmitEarly();  // the next Finish tells of a failure; reads go on without the writes
+    on_group = false;
+  }
+  if (Result<void> ran = RunBody(Access::kRead, body); !ran.ok()) {
+    ReleaseFrom(std::min(held_before, held_.size()));
+    return ran.error();
+  }
+  return DependencyOf(scopes, false, on_group);
+}
+
 Result<Dependency> RocksGroup::Run(const Scopes& scopes, Access access, Body body) {
   if (access == Access::kRead && CoversEverything(scopes)) {
     wanted_.clear();
   } else {
     Stripes::Collect(scopes, wanted_);
   }
-  bool shares_held = std::any_of(wanted_.begin(), wanted_.end(), [this](Stripes::Index stripe) {
-    return engine_.stripes.IsHeldBy(stripe, this);
-  });
-  if (access == Access::kRead) {
-    CAIRN_RETURN_IF_ERROR(RunBody(access, body));
-    return DependencyOf(scopes, false, shares_held);
-  }
+  if (access == Access::kRead) return RunRead(scopes, body);
 
+  const bool shares_held = SeesUncommitted(scopes);
   if (const auto failure = engine_.failure.get()) return *failure;
   if (writes_.bytes() > kGroupBytes) CAIRN_RETURN_IF_ERROR(SubmitEarly());
   const size_t held_before = held_.size();

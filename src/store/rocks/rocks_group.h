@@ -27,6 +27,9 @@ class RocksGroup final : public Group {
   // Takes wanted_ on top of what the group holds; false if it would have to wait and must not.
   Result<bool> AcquireWanted();
   bool TryAcquireWanted();
+  // Whether a body with these scopes could read what the group has not committed.
+  bool SeesUncommitted(const Scopes& scopes) const;
+  Result<Dependency> RunRead(const Scopes& scopes, Body body);
   void ReleaseFrom(size_t first);
   Result<void> RunBody(Access access, Body body);
   Result<Commit> Submit();
