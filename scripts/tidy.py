@@ -19,7 +19,8 @@ import subprocess
 import sys
 import time
 
-TIDY = "clang-tidy-16"
+# From 22 on it does not look into the headers of other projects, which halves its time.
+TIDY = "clang-tidy-22"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "cairn-tidy"
 KEEP_DAYS = 30

@@ -65,10 +65,14 @@ std::shared_ptr<const doors::Principal> Guard::Who(const net::HttpRequest& reque
   return options_.identify(PresentedSecret(request));
 }
 
-size_t Guard::BodyLimit(const net::HttpRequest& head) {
+// Finds out who asks, once for head and body.
+size_t Guard::BodyLimit(net::HttpRequest& head) {
   // What is about to be refused may bring a small body, so that the client reads the refusal.
   constexpr size_t kRefusedBodyLimit = 64 * 1024;
-  if (!IsOpen(head) && Who(head) == nullptr) return kRefusedBodyLimit;
+  if (!IsOpen(head)) {
+    head.note = Who(head);
+    if (head.note == nullptr) return kRefusedBodyLimit;
+  }
   const size_t limit = inner_->BodyLimit(head);
   return limit == net::kDefaultBodyLimit ? options_.default_body_limit : limit;
 }
@@ -80,7 +84,10 @@ std::string Guard::RefusalBody(std::string_view path, int status, std::string_vi
 
 boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
   if (IsOpen(request)) co_return co_await inner_->Handle(std::move(request));
-  if (std::shared_ptr<const doors::Principal> who = Who(request)) {
+  auto who = std::static_pointer_cast<const doors::Principal>(request.note);
+  // The key may have been withdrawn while the body arrived.
+  if (who == nullptr || who->ended()) who = Who(request);
+  if (who != nullptr) {
     co_return co_await inner_->HandleFor(std::move(who), std::move(request));
   }
   const Presented presented =

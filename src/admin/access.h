@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "doors/access/principal.h"
 #include "doors/http/route_table.h"
-#include "doors/resp/principal.h"
 #include "house/registry.h"
 #include "net/http/server.h"
 
@@ -42,7 +42,7 @@ class Guard final : public net::HttpHandler {
  public:
   Guard(GuardOptions options, std::unique_ptr<doors::RouteDoor> inner);
 
-  size_t BodyLimit(const net::HttpRequest& head) override;
+  size_t BodyLimit(net::HttpRequest& head) override;
   boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override;
   std::string RefusalBody(std::string_view path, int status, std::string_view message,
                           std::string_view request_id) override;

@@ -13,7 +13,7 @@ namespace {
 
 class Echo final : public doors::RouteDoor {
  public:
-  size_t BodyLimit(const net::HttpRequest& head) override {
+  size_t BodyLimit(net::HttpRequest& head) override {
     return head.path == "/special" ? 7 : net::kDefaultBodyLimit;
   }
   boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override {

@@ -3,7 +3,7 @@
 #include <boost/json/array.hpp>
 
 #include "admin/metrics.h"
-#include "jobs/model/times.h"
+#include "base/time_text.h"
 
 namespace cairn::admin {
 namespace {
@@ -12,9 +12,7 @@ namespace json = boost::json;
 
 constexpr int64_t kUsPerSecond = 1'000'000;
 
-std::string TimeText(Timestamp time) {
-  return jobs::FormatTime(static_cast<uint64_t>(time.us) * 1000);
-}
+std::string TimeText(Timestamp time) { return FormatTime(static_cast<uint64_t>(time.us) * 1000); }
 
 }  // namespace
 

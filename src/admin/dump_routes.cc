@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/json_text.h"
-#include "doors/resp/principal.h"
+#include "doors/access/principal.h"
 #include "doors/turn/on_pool.h"
 
 namespace cairn::admin {

@@ -9,23 +9,19 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "base/time_text.h"
+#include "doors/http/request_values.h"
 #include "doors/turn/on_pool.h"
-#include "jobs/http/route_support.h"
-#include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 
 namespace cairn::admin {
 namespace {
 
 using boost::asio::awaitable;
+using doors::QueryNumber;
 using doors::RouteCall;
+using doors::TextOf;
 using house::Role;
 using house::RoleName;
-using jobs::ErrorReply;
-using jobs::Json;
-using jobs::QueryNumber;
-using jobs::Refused;
-using jobs::TextOf;
 using net::HttpReply;
 
 constexpr size_t kMaxNameBytes = 128;
@@ -83,14 +79,12 @@ constexpr std::string_view kAuditSchema =
 
 using SharedParts = std::shared_ptr<const KeyParts>;
 
-Error Bad(std::string_view text) { return jobs::Refuse(jobs::Reason::kValidation, text); }
+Error Bad(std::string text) { return {ErrorCode::kInvalid, std::move(text)}; }
 
-std::string TimeText(Timestamp time) {
-  return jobs::FormatTime(static_cast<uint64_t>(time.us) * 1'000);
-}
+std::string TimeText(Timestamp time) { return FormatTime(static_cast<uint64_t>(time.us) * 1'000); }
 
 std::optional<Timestamp> ParseInstant(std::string_view text) {
-  const std::optional<uint64_t> ns = jobs::ParseTime(text);
+  const std::optional<uint64_t> ns = ParseTime(text);
   if (!ns) return std::nullopt;
   return Timestamp{static_cast<int64_t>(*ns / 1'000)};
 }
@@ -105,7 +99,8 @@ void AppendMember(std::string_view name, std::string_view text, std::string& out
 
 awaitable<Result<HttpReply>> GetStatus(SharedParts parts, const RouteCall& call) {
   const doors::Principal* const who = call.principal.get();
-  const doors::QueueScope* const queues = who == nullptr ? nullptr : who->queues();
+  const doors::NamePatterns* const queues =
+      who == nullptr ? nullptr : doors::NamesOf(who->grants(), kQueueKind);
   std::string text = fmt::format(R"({{"auth_required":{})", parts->instance.needs_password());
   AppendMember("principal", who == nullptr ? doors::kDefaultUser : who->name(), text);
   AppendMember("role", who == nullptr ? RoleName(Role::kAdmin) : who->role(), text);
@@ -115,8 +110,8 @@ awaitable<Result<HttpReply>> GetStatus(SharedParts parts, const RouteCall& call)
     if (who != nullptr && !who->Allows(permission.name)) continue;
     permissions.push_back(fmt::format(R"("{}")", permission.name));
   }
-  co_return HttpReply(
-      Json(200, fmt::format(R"({},"permissions":[{}]}})", text, fmt::join(permissions, ","))));
+  co_return HttpReply(net::HttpResponse::Json(
+      200, fmt::format(R"({},"permissions":[{}]}})", text, fmt::join(permissions, ","))));
 }
 
 // --- Keys ---------------------------------------------------------------------------------------
@@ -152,8 +147,8 @@ awaitable<Result<HttpReply>> GetKeys(SharedParts parts, const RouteCall& /*call*
   store::Scopes scopes;
   AddKeysScope(scopes);
   const Result<void> done = co_await parts->store.ReadOnPool(scopes, task);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(200, std::move(text)));
+  if (!done.ok()) co_return done.error();
+  co_return HttpReply(net::HttpResponse::Json(200, std::move(text)));
 }
 
 bool IsWord(std::string_view text) {
@@ -199,8 +194,8 @@ Result<ApiKey> KeyOf(const boost::json::value& body, std::string_view secret, Ti
   key.role = house::ParseRole(role).value_or(Role::kReadonly);
   const std::string scope = TextOf(body, "queue_scope");
   if (!scope.empty()) {
-    const Result<doors::QueueScope> parsed = doors::QueueScope::Parse(scope);
-    if (!parsed.ok()) return Bad(parsed.error().message);
+    const Result<doors::NamePatterns> parsed = doors::NamePatterns::Parse(scope);
+    if (!parsed.ok()) return Bad("queue_scope " + parsed.error().message);
     key.queue_scope = parsed->Describe();
   }
   CAIRN_ASSIGN_OR_RETURN(key.expires, ExpiryOf(body, now));
@@ -260,9 +255,9 @@ std::string DetailOf(const ApiKey& key) {
 awaitable<Result<HttpReply>> PostKey(SharedParts parts, const RouteCall& call) {
   const Timestamp now = parts->instance.clock().Now();
   const Result<std::string> secret = SecretOf(call.body, parts->random);
-  if (!secret.ok()) co_return HttpReply(ErrorReply(secret.error()));
+  if (!secret.ok()) co_return secret.error();
   const Result<ApiKey> asked = KeyOf(call.body, *secret, now);
-  if (!asked.ok()) co_return HttpReply(ErrorReply(asked.error()));
+  if (!asked.ok()) co_return asked.error();
   ApiKey made = *asked;
   bool existed = false;
   const KeyChange change = [&](std::vector<ApiKey>& keys) -> Result<void> {
@@ -284,12 +279,12 @@ awaitable<Result<HttpReply>> PostKey(SharedParts parts, const RouteCall& call) {
     PutKey(transaction, made);
   };
   const Result<void> done = co_await ChangeKeys(parts, change, write);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  if (!done.ok()) co_return done.error();
   call.audit_detail = DetailOf(made);
   std::string text = "{";
   AppendMember("key", *secret, text);
   text += "," + KeyMembers(made, parts->keyring.LastUse(made.hash)) + "}";
-  co_return HttpReply(Json(existed ? 200 : 201, std::move(text)));
+  co_return HttpReply(net::HttpResponse::Json(existed ? 200 : 201, std::move(text)));
 }
 
 awaitable<Result<HttpReply>> DeleteOneKey(SharedParts parts, const RouteCall& call) {
@@ -298,7 +293,7 @@ awaitable<Result<HttpReply>> DeleteOneKey(SharedParts parts, const RouteCall& ca
   const KeyChange change = [&](std::vector<ApiKey>& keys) -> Result<void> {
     const auto found = std::ranges::find(keys, hash, &ApiKey::hash);
     if (found == keys.end()) {
-      return jobs::Refuse(jobs::Reason::kNotFound, "there is no key of this hash");
+      return Error{ErrorCode::kNotFound, "there is no key of this hash"};
     }
     removed = *found;
     keys.erase(found);
@@ -308,9 +303,9 @@ awaitable<Result<HttpReply>> DeleteOneKey(SharedParts parts, const RouteCall& ca
     DeleteKey(transaction, hash);
   };
   const Result<void> done = co_await ChangeKeys(std::move(parts), change, write);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  if (!done.ok()) co_return done.error();
   call.audit_detail = DetailOf(removed);
-  co_return HttpReply(jobs::StatusReply(200, "deleted"));
+  co_return HttpReply(net::HttpResponse::Json(200, R"({"status":"deleted"})"));
 }
 
 // --- The audit log ------------------------------------------------------------------------------
@@ -373,7 +368,7 @@ void AppendAuditRow(const doors::AuditRow& row, std::string& out) {
 
 awaitable<Result<HttpReply>> GetAuditLogs(SharedParts parts, const RouteCall& call) {
   const Result<AuditQuery> query = AuditQueryOf(call.request);
-  if (!query.ok()) co_return HttpReply(ErrorReply(query.error()));
+  if (!query.ok()) co_return query.error();
   // What was counted until now is shown, too. If it cannot be written, the rest is shown.
   auto flush = [parts] { return parts->instance.audit().Flush(); };
   const Result<void> flushed = co_await doors::OnPool(parts->instance.pool(), std::move(flush));
@@ -395,10 +390,10 @@ awaitable<Result<HttpReply>> GetAuditLogs(SharedParts parts, const RouteCall& ca
   };
   const store::Scopes all = store::Scopes::Exclusive();
   const Result<void> done = co_await parts->store.ReadOnPool(all, task);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(
-      Json(200, fmt::format(R"({{"audit_logs":[{}],"total":{},"limit":{},"offset":{}}})", rows,
-                            total, query->limit, query->offset)));
+  if (!done.ok()) co_return done.error();
+  co_return HttpReply(net::HttpResponse::Json(
+      200, fmt::format(R"({{"audit_logs":[{}],"total":{},"limit":{},"offset":{}}})", rows, total,
+                       query->limit, query->offset)));
 }
 
 // Whether nothing was changed. A failure of the server may have come after the change.
@@ -441,12 +436,13 @@ void AddKeyRoutes(const KeyParts& given, doors::RouteTable& table) {
     route.handler = [parts, function](const RouteCall& call) { return function(parts, call); };
     table.Add(std::move(route));
   };
-  const auto wrong = Refused(400, "It makes no sense.");
-  const auto conflict = Refused(409, "Nobody could manage keys any more, or there are too many.");
+  const auto wrong = doors::RouteResponse{400, "It makes no sense."};
+  const auto conflict =
+      doors::RouteResponse{409, "Nobody could manage keys any more, or there are too many."};
   add({.method = "GET",
        .path = "/api/v1/auth/status",
        .permission = "server.info",
-       .queues = doors::QueueRule::kNone,
+       .touches = doors::Touches::Nothing(),
        .summary = "Who asks, and what they may.",
        .responses = {{200, "It is this.", kStatusSchema}}},
       GetStatus);
@@ -473,7 +469,7 @@ void AddKeyRoutes(const KeyParts& given, doors::RouteTable& table) {
        .request_schema = kDeleteKeySchema,
        .responses = {{200, "Done.", kDeletedSchema},
                      wrong,
-                     Refused(404, "There is no such key."),
+                     doors::RouteResponse{404, "There is no such key."},
                      conflict}},
       DeleteOneKey);
   add({.method = "GET",

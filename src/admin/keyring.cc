@@ -32,11 +32,19 @@ Bytes KeyOf(std::string_view prefix, std::string_view hash) {
 
 store::Topic KeysTopic() { return store::Topic::Of(Space::kSystem, kKeyPrefix); }
 
-std::shared_ptr<const doors::Principal> DefaultPrincipal(doors::Instance& instance,
-                                                         const house::Permissions& permissions) {
-  return std::make_shared<const doors::Principal>(
-      std::string(doors::kDefaultUser), std::string(RoleName(Role::kAdmin)),
-      permissions.Of(Role::kAdmin), instance.acl().default_user());
+std::shared_ptr<const doors::Principal> DefaultPrincipal(const house::Permissions& permissions) {
+  return std::make_shared<const doors::Principal>(std::string(doors::kDefaultUser),
+                                                  std::string(RoleName(Role::kAdmin)),
+                                                  permissions.Of(Role::kAdmin), nullptr);
+}
+
+// Null: everything.
+Result<std::shared_ptr<const doors::Grants>> GrantsOf(const ApiKey& key) {
+  if (key.queue_scope.empty()) return std::shared_ptr<const doors::Grants>();
+  CAIRN_ASSIGN_OR_RETURN(doors::NamePatterns queues, doors::NamePatterns::Parse(key.queue_scope));
+  auto grants = std::make_shared<doors::Grants>();
+  grants->Add(std::string(kQueueKind), std::move(queues));
+  return std::shared_ptr<const doors::Grants>(std::move(grants));
 }
 
 }  // namespace
@@ -131,7 +139,7 @@ Keyring::Keyring(doors::Instance& instance, const house::Permissions& permission
       permissions_(permissions),
       store_(instance.store()),
       clock_(instance.clock()),
-      default_(DefaultPrincipal(instance, permissions)),
+      default_(DefaultPrincipal(permissions)),
       entries_(std::make_shared<const Entries>()) {
   instance.acl().set_key_lookup(
       [this](std::string_view name, std::string_view secret) -> std::shared_ptr<doors::AclUser> {
@@ -140,7 +148,7 @@ Keyring::Keyring(doors::Instance& instance, const house::Permissions& permission
           return nullptr;
         }
         NoteUse(*entry);
-        return entry->principal->user();
+        return entry->user;
       });
 }
 
@@ -218,21 +226,14 @@ std::optional<Timestamp> Keyring::LastUse(std::string_view hash) const {
 
 Result<std::shared_ptr<Keyring::Entry>> Keyring::MakeEntry(store::Reader& reader,
                                                            const ApiKey& key) const {
-  std::shared_ptr<const doors::QueueScope> queues;
-  if (!key.queue_scope.empty()) {
-    CAIRN_ASSIGN_OR_RETURN(doors::QueueScope scope, doors::QueueScope::Parse(key.queue_scope));
-    queues = std::make_shared<const doors::QueueScope>(std::move(scope));
-  }
-  const house::Reach reach =
-      queues == nullptr ? house::Reach::kEverything : house::Reach::kSomeQueues;
+  CAIRN_ASSIGN_OR_RETURN(const std::shared_ptr<const doors::Grants> grants, GrantsOf(key));
   const std::string role(RoleName(key.role));
-  auto user = std::make_shared<doors::AclUser>(
-      key.name, permissions_.RulesOf(key.role, reach, instance_.commands()), role,
-      std::move(queues));
   auto entry = std::make_shared<Entry>();
   entry->key = key;
-  entry->principal = std::make_shared<const doors::Principal>(
-      key.name, role, permissions_.Of(key.role), std::move(user));
+  entry->principal =
+      std::make_shared<doors::Principal>(key.name, role, permissions_.Of(key.role), grants);
+  entry->user = std::make_shared<doors::AclUser>(
+      key.name, permissions_.RulesOf(key.role, grants.get(), instance_.commands()), role, grants);
   CAIRN_ASSIGN_OR_RETURN(const auto used, LoadLastUse(reader, key.hash));
   entry->used_us = entry->written_us = used ? used->us : 0;
   return entry;
@@ -259,7 +260,7 @@ Result<void> Keyring::Reload() {
   instance_.acl().SetKeysRequired(any_enabled());
   for (const auto& [hash, entry] : *before) {
     const auto still = after->find(hash);
-    if (still == after->end() || still->second != entry) entry->principal->user()->Delete();
+    if (still == after->end() || still->second != entry) entry->End();
   }
   CloseEnded();
   return {};
@@ -270,7 +271,7 @@ void Keyring::EndExpired() {
   bool any = false;
   for (const auto& [hash, entry] : *entries()) {
     if (!entry->key.ExpiredAt(now) || entry->principal->ended()) continue;
-    entry->principal->user()->Delete();
+    entry->End();
     any = true;
   }
   if (any) CloseEnded();

@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "doors/access/principal.h"
 #include "doors/resp/instance.h"
-#include "doors/resp/principal.h"
 #include "house/permissions.h"
 #include "store/store.h"
 
@@ -28,6 +28,8 @@
 // All changes share one scope, and wake one topic: every server of the store reads the rows again.
 namespace cairn::admin {
 
+// What a key's queue_scope grants (doors/access/grants.h).
+inline constexpr std::string_view kQueueKind = "queue";
 inline constexpr size_t kMaxKeys = 10'000;
 // How much later a use must be to be written down.
 inline constexpr int64_t kUsedEveryUs = 60'000'000;
@@ -36,7 +38,7 @@ struct ApiKey {
   std::string hash;
   std::string name;  // as the audit log, AUTH and CLIENT LIST have it
   house::Role role = house::Role::kReadonly;
-  std::string queue_scope = {};  // doors::QueueScope; empty: all queues
+  std::string queue_scope = {};  // doors::NamePatterns; empty: all queues
   bool enabled = true;
   Timestamp created = {};
   std::optional<Timestamp> expires = {};
@@ -94,9 +96,16 @@ class Keyring {
  private:
   struct Entry {
     ApiKey key;
-    std::shared_ptr<const doors::Principal> principal;
-    std::atomic<int64_t> used_us{0};     // 0: never
-    std::atomic<int64_t> written_us{0};  // as it is stored
+    std::shared_ptr<doors::Principal> principal;
+    std::shared_ptr<doors::AclUser> user;  // what the principal is at the RESP door
+    std::atomic<int64_t> used_us{0};       // 0: never
+    std::atomic<int64_t> written_us{0};    // as it is stored
+
+    // What goes on for it stops.
+    void End() {
+      principal->End();
+      user->Delete();
+    }
   };
   using Entries = std::map<std::string, std::shared_ptr<Entry>, std::less<>>;
 

@@ -8,15 +8,14 @@
 
 #include "doors/testing/test_server.h"
 #include "house/declarations.h"
-#include "jobs/layer.h"
-#include "jobs/resp/commands.h"
+#include "house/layer.h"
 
 namespace cairn::admin {
 namespace {
 
 using doors::testing::TestServer;
-using house::Reach;
 using house::Role;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const ApiKey kKey{.hash = "h",
@@ -45,6 +44,38 @@ TEST(ApiKeyTest, WhatIsNoKeyIsRefused) {
   EXPECT_FALSE(DecodeApiKey("h", R"({"name":"n","role":"king","queue_scope":"","enabled":true,)"
                                  R"("created_us":7})")
                    .ok());
+}
+
+// A layer with commands for keys that are limited to some queues, and one that is not for them.
+class ThingLayer final : public house::Layer {
+ public:
+  std::string_view name() const override { return "thing"; }
+  void Declare(house::Declarations& declarations) const override {
+    const auto queues = doors::Touches::Only(kQueueKind);
+    declarations.AddResourceKind(kQueueKind);
+    declarations.AllowCommands(house::CommandUse::kLook, queues, {"thing.look"});
+    declarations.AllowCommands(house::CommandUse::kWork, queues, {"thing.work"});
+    declarations.AllowCommands(house::CommandUse::kManage, queues, {"thing.manage"});
+    declarations.AllowCommands(house::CommandUse::kManage, doors::Touches::Only("event"),
+                               {"thing.event"});
+  }
+  void Register(house::Registry& /*registry*/) override {}
+};
+
+void AddThingCommands(doors::Instance& instance) {
+  for (const std::string_view name :
+       {"thing.look", "thing.work", "thing.manage", "thing.event", "thing.all"}) {
+    instance.commands().Add({.name = name,
+                             .arity = -1,
+                             .flags = doors::kWrite,
+                             .group = "things",
+                             .since = "0.1.0",
+                             .summary = "Does something.",
+                             .run = [](doors::CommandContext& context) -> Result<void> {
+                               context.reply.Ok();
+                               return {};
+                             }});
+  }
 }
 
 house::Layers OneLayer(std::unique_ptr<house::Layer> layer) {
@@ -84,8 +115,8 @@ class KeyringTest : public ::testing::Test {
     return who == nullptr ? "nobody" : who->role();
   }
 
-  TestServer server_{{.add_commands = jobs::AddJobCommands}};
-  const house::Layers layers_ = OneLayer(jobs::MakeJobsLayer(nullptr));
+  TestServer server_{{.add_commands = AddThingCommands}};
+  const house::Layers layers_ = OneLayer(std::make_unique<ThingLayer>());
   const house::Declarations declarations_{layers_};
   Keyring keyring_{server_.instance(), declarations_.permissions()};
 };
@@ -129,7 +160,7 @@ TEST_F(KeyringTest, AChangedKeyIsAnotherPrincipal) {
   Put("k", {.role = Role::kReadonly, .queue_scope = "q"});
   EXPECT_TRUE(before->ended());
   EXPECT_FALSE(keyring_.Identify("k")->ended());
-  EXPECT_EQ(keyring_.Identify("k")->queues()->Describe(), "q");
+  EXPECT_EQ(keyring_.Identify("k")->grants()->Describe(), "queue q");
 }
 
 TEST_F(KeyringTest, AnotherServersKeysAreHeardOf) {
@@ -168,22 +199,29 @@ TEST_F(KeyringTest, UsesAreWrittenDownOnceAMinute) {
 
 TEST_F(KeyringTest, EveryRoleMayCallWhatItsRulesName) {
   const doors::CommandTable& table = server_.instance().commands();
+  doors::Grants grants;
+  grants.Add("queue", *doors::NamePatterns::Parse("q"));
   for (const Role role : {Role::kAdmin, Role::kOperator, Role::kWorker, Role::kReadonly}) {
-    for (const Reach reach : {Reach::kEverything, Reach::kSomeQueues}) {
-      const doors::AclRules rules = declarations_.permissions().RulesOf(role, reach, table);
+    for (const doors::Grants* const given : {static_cast<const doors::Grants*>(nullptr), &grants}) {
+      const doors::AclRules rules = declarations_.permissions().RulesOf(role, given, table);
       EXPECT_TRUE(rules.on());
-      EXPECT_EQ(rules.AllowsEverything(), role == Role::kAdmin && reach == Reach::kEverything);
+      EXPECT_EQ(rules.AllowsEverything(), role == Role::kAdmin && given == nullptr);
     }
   }
-  // Of the commands about jobs, a scoped operator may call all but the one that reads them all.
-  const doors::AclRules rules =
-      declarations_.permissions().RulesOf(Role::kOperator, Reach::kSomeQueues, table);
-  for (size_t i = 0; i < table.row_count(); ++i) {
-    const doors::Command& command = table.row(i);
-    if (command.group != "jobs") continue;
-    const std::string_view args[] = {command.name, "x", "x", "x"};
-    EXPECT_EQ(rules.Check(command, args).has_value(), command.name == "job.verify") << command.name;
-  }
+  // With grants, what layers have allowed for them, as far as the role goes.
+  const auto allowed = [&](Role role) {
+    const doors::AclRules rules = declarations_.permissions().RulesOf(role, &grants, table);
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < table.row_count(); ++i) {
+      const doors::Command& command = table.row(i);
+      const std::string_view args[] = {command.name};
+      if (command.group == "things" && !rules.Check(command, args)) names.push_back(command.name);
+    }
+    return names;
+  };
+  EXPECT_THAT(allowed(Role::kAdmin), ElementsAre("thing.look", "thing.work", "thing.manage"));
+  EXPECT_THAT(allowed(Role::kWorker), ElementsAre("thing.look", "thing.work"));
+  EXPECT_THAT(allowed(Role::kReadonly), ElementsAre("thing.look"));
 }
 
 }  // namespace

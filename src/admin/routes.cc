@@ -84,12 +84,6 @@ bool IsJson(const net::HttpRequest& request) {
   return type == "application/json" || type.starts_with("application/json;");
 }
 
-// The text of an optional field that the schema has checked.
-std::string TextOf(const json::value& body, std::string_view field) {
-  const json::value* value = body.as_object().if_contains(field);
-  return value == nullptr ? "" : std::string(value->as_string());
-}
-
 Result<void> CheckData(const AdminParts& parts, const RouteCall& call) {
   const std::string data = TextOf(call.body, "data");
   std::error_code differs;
@@ -140,13 +134,13 @@ void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
   const auto parts = std::make_shared<const AdminParts>(given);
   table.Add({.method = "GET",
              .path = "/healthz",
-             .queues = doors::QueueRule::kNone,
+             .touches = doors::Touches::Nothing(),
              .summary = "Whether the process is alive.",
              .responses = {{200, "It is.", kHealthSchema}},
              .handler = [](const RouteCall&) { return Alive(); }});
   table.Add({.method = "GET",
              .path = "/readyz",
-             .queues = doors::QueueRule::kNone,
+             .touches = doors::Touches::Nothing(),
              .summary = "Whether the server takes reads and writes.",
              .responses = {{200, "It does.", kReadySchema},
                            {503, "It does not, and why.", kNotReadySchema}},

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "doors/resp/principal.h"
+#include "doors/access/principal.h"
 #include "doors/turn/on_pool.h"
 
 namespace cairn::admin {

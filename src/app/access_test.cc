@@ -173,11 +173,11 @@ TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
                                          "GET /api/v1/auth/status"};
   for (const Operation& operation : Operations()) {
     if (operation.permission.empty()) continue;
-    if (operation.queues == "none") {
+    if (operation.resource == "none") {
       EXPECT_TRUE(neutral.contains(operation.name())) << operation.name();
       continue;
     }
-    if (operation.queues == "all") {
+    if (operation.resource == "*") {
       EXPECT_EQ(Ask(mine, operation.method, TargetOf(operation.path), "{}").status, 403)
           << operation.name();
       continue;

@@ -18,7 +18,8 @@ class DataLayer final : public house::Layer {
   void Declare(house::Declarations& declarations) const override {
     declarations.OwnSpace(store::Space::kData);
     // Scripts call what their caller may call.
-    declarations.AllowCommands(house::CommandUse::kManage,
+    // A script's own commands are checked as if it were their caller.
+    declarations.AllowCommands(house::CommandUse::kManage, doors::Touches::Nothing(),
                                {"eval", "evalsha", "eval_ro", "evalsha_ro", "script|load"});
     declarations.AddVerify(Verify);
   }

@@ -343,14 +343,14 @@ void AddReferenceRoutes(const CommandTable& commands, RouteTable& routes) {
   const auto page = std::make_shared<PageOnDemand>(routes, commands);
   routes.Add({.method = "GET",
               .path = "/docs",
-              .queues = QueueRule::kNone,
+              .touches = Touches::Nothing(),
               .summary = "The reference of routes and commands, for people.",
               .responses = {{200, "The page.", "", "text/html"},
                             {304, "The page that `If-None-Match` names is still the one."}},
               .handler = [page](const RouteCall& call) { return ServePage(page, call); }});
   routes.Add({.method = "GET",
               .path = "/",
-              .queues = QueueRule::kNone,
+              .touches = Touches::Nothing(),
               .summary = "Leads to the reference.",
               .responses = {{302, "It is at `/docs`."}},
               .handler = [](const RouteCall&) { return LeadToPage(); }});

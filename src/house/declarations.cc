@@ -41,6 +41,10 @@ void Declarations::AddSetting(Setting setting) {
   }
 }
 
+void Declarations::AddResourceKind(std::string_view kind) {
+  if (claims_.Claim(fmt::format("the resource kind {}", kind))) resource_kinds_.push_back(kind);
+}
+
 void Declarations::AddVerb(Verb verb) {
   if (claims_.Claim(fmt::format("the verb {}", verb.name))) verbs_.push_back(std::move(verb));
 }

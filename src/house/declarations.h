@@ -39,14 +39,18 @@ class Declarations {
   const std::vector<Setting>& settings() const { return settings_; }
   const std::vector<Verb>& verbs() const { return verbs_; }
   const std::vector<LayerDump>& dumps() const { return dumps_; }
+  const std::vector<std::string_view>& resource_kinds() const { return resource_kinds_; }
 
   // For layers, in Declare.
 
   // Only this layer keeps rows in the space.
   void OwnSpace(store::Space space);
   void AddPermission(const Permission& permission);
-  void AllowCommands(CommandUse use, std::initializer_list<std::string_view> commands) {
-    permissions_.AllowCommands(use, commands);
+  // A kind of resource that grants can name ("queue"), and that rows of the layer touch.
+  void AddResourceKind(std::string_view kind);
+  void AllowCommands(CommandUse use, doors::Touches touches,
+                     std::initializer_list<std::string_view> commands) {
+    permissions_.AllowCommands(use, touches, commands);
   }
   // The check of the layer's invariants: at most one. Used from any thread.
   void AddVerify(VerifyFunction run);
@@ -65,6 +69,7 @@ class Declarations {
   std::vector<Setting> settings_;
   std::vector<Verb> verbs_;
   std::vector<LayerDump> dumps_;
+  std::vector<std::string_view> resource_kinds_;
 };
 
 }  // namespace cairn::house

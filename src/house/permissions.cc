@@ -79,9 +79,11 @@ std::string_view RoleName(Role role) {
 
 void Permissions::Add(const Permission& permission) { permissions_.push_back(permission); }
 
-void Permissions::AllowCommands(CommandUse use, std::initializer_list<std::string_view> commands) {
-  for (const std::string_view name : commands)
-    commands_.emplace_back(use, fmt::format("+{}", name));
+void Permissions::AllowCommands(CommandUse use, doors::Touches touches,
+                                std::initializer_list<std::string_view> commands) {
+  for (const std::string_view name : commands) {
+    commands_.push_back({use, touches, fmt::format("+{}", name)});
+  }
 }
 
 const Permission* Permissions::Find(std::string_view name) const {
@@ -97,18 +99,20 @@ std::vector<std::string_view> Permissions::Of(Role role) const {
   return names;
 }
 
-doors::AclRules Permissions::RulesOf(Role role, Reach reach,
+doors::AclRules Permissions::RulesOf(Role role, const doors::Grants* grants,
                                      const doors::CommandTable& table) const {
   doors::AclRules rules;
-  if (reach == Reach::kEverything && role != Role::kWorker) {
+  if (grants == nullptr && role != Role::kWorker) {
     Apply(rules, role == Role::kReadonly ? Rules(kConnection) : Rules(kEverything), table);
     if (role == Role::kOperator) Apply(rules, kExceptUsers, table);
     if (role == Role::kReadonly) Apply(rules, kAllThatReads, table);
     return rules;
   }
   Apply(rules, kConnection, table);
-  for (const auto& [use, rule] : commands_) {
-    if (MayUse(role, use)) Apply(rules, rule, table);
+  for (const AllowedCommand& command : commands_) {
+    if (MayUse(role, command.use) && command.touches.OpenTo(grants)) {
+      Apply(rules, command.rule, table);
+    }
   }
   return rules;
 }

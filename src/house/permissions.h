@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "doors/access/grants.h"
 #include "doors/resp/acl_rules.h"
 #include "doors/resp/command_table.h"
 
@@ -47,29 +47,34 @@ enum class CommandUse : uint8_t {
   kManage,  // admins and operators
 };
 
-// Whether a role's rights are bounded to some queues.
-enum class Reach : uint8_t { kEverything, kSomeQueues };
-
 // The permissions of all layers, and the commands that bounded roles may call. Filled while layers
 // declare (declarations.h); a constant after that, safe to use from any thread.
 class Permissions {
  public:
   void Add(const Permission& permission);
   // Names of commands; a subcommand is "container|name". Names that the command table turns out
-  // not to have give nothing.
-  void AllowCommands(CommandUse use, std::initializer_list<std::string_view> commands);
+  // not to have give nothing. Commands that are not named here are closed to callers with grants.
+  void AllowCommands(CommandUse use, doors::Touches touches,
+                     std::initializer_list<std::string_view> commands);
 
   std::span<const Permission> all() const { return permissions_; }
   const Permission* Find(std::string_view name) const;
   std::vector<std::string_view> Of(Role role) const;
 
-  // The role's rights at the RESP door. With kSomeQueues only commands that layers have allowed:
-  // those check queues themselves, and the rest belongs to no queue.
-  doors::AclRules RulesOf(Role role, Reach reach, const doors::CommandTable& table) const;
+  // The role's rights at the RESP door. With grants (null: everything) only commands that layers
+  // have allowed and that touch nothing else: those check names themselves.
+  doors::AclRules RulesOf(Role role, const doors::Grants* grants,
+                          const doors::CommandTable& table) const;
 
  private:
+  struct AllowedCommand {
+    CommandUse use;
+    doors::Touches touches;
+    std::string rule;  // of the ACL: "+job.get"
+  };
+
   std::vector<Permission> permissions_;
-  std::vector<std::pair<CommandUse, std::string>> commands_;  // as ACL rules: "+job.get"
+  std::vector<AllowedCommand> commands_;
 };
 
 }  // namespace cairn::house

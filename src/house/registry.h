@@ -14,9 +14,9 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "doors/access/principal.h"
 #include "doors/http/route_table.h"
 #include "doors/resp/instance.h"
-#include "doors/resp/principal.h"
 #include "doors/turn/route_store.h"
 #include "house/claims.h"
 #include "house/declarations.h"
@@ -96,6 +96,9 @@ class Registry {
   const std::vector<HttpWrapper>& http_wrappers() const { return wrappers_; }
 
  private:
+  // Grants can only name kinds that are declared: a row of another kind would be closed for ever.
+  Result<void> CheckResources() const;
+
   const Parts parts_;
   const Declarations& declarations_;
   Claims claims_;

@@ -105,6 +105,7 @@ class ToyLayer final : public Layer {
   void Declare(Declarations& declarations) const override {
     declarations.OwnSpace(store::Space::kActors);
     declarations.AddPermission({.name = "toy.play"});
+    declarations.AddResourceKind("toy");
     declarations.AddVerify(VerifyToy);
     declarations.AddSetting(SizeSetting({"toy.size", "How large it is."}, 1024, 1, 1 << 20));
     declarations.AddVerb({.name = "toy",
@@ -125,6 +126,7 @@ class ToyLayer final : public Layer {
         {.method = "GET",
          .path = "/v1/toy",
          .permission = "toy.play",
+         .touches = doors::Touches::Only("toy"),
          .summary = "Shows the toy.",
          .responses = {{200, "It."}},
          .handler = [&store = parts.route_store](const doors::RouteCall&) { return Show(store); }});
@@ -372,6 +374,8 @@ TEST(CollisionTest, WhatTwoLayersDeclareIsRefusedByName) {
             "the layers one and two both claim the space actors");
   EXPECT_EQ(Collision([](Declarations& all) { all.AddPermission({.name = "toy.play"}); }),
             "the layers one and two both claim the permission toy.play");
+  EXPECT_EQ(Collision([](Declarations& all) { all.AddResourceKind("toy"); }),
+            "the layers one and two both claim the resource kind toy");
   EXPECT_EQ(Collision([](Declarations& all) { all.AddVerb({.name = "toy"}); }),
             "the layers one and two both claim the verb toy");
   EXPECT_EQ(Collision([](Declarations& all) {
@@ -441,6 +445,21 @@ TEST_F(RegistrationTest, ATimerKindBelongsToOneLayer) {
   ToyTimers timers;
   EXPECT_EQ(Refusal([&](Registry& registry) { registry.AddTimer(kTimerToy, timers); }),
             "the layers one and two both claim timer kind 250");
+}
+
+TEST_F(RegistrationTest, ARowTouchesWhatALayerHasDeclared) {
+  const auto add = [](Registry& registry) {
+    registry.parts().routes.Add({.method = "GET",
+                                 .path = "/v1/toy",
+                                 .touches = doors::Touches::Only("doll"),
+                                 .summary = "Shows the toy."});
+  };
+  Assembly house({}, ListOf(std::make_unique<Claimant>("one", nullptr, add)), *store_, clock_,
+                 random_, Log::Silent());
+  const Result<void> started = house.Start();
+  ASSERT_FALSE(started.ok());
+  EXPECT_EQ(started.error().message,
+            "GET /v1/toy touches resources of the kind doll, which no layer declares");
 }
 
 TEST_F(RegistrationTest, AMetricPrefixBelongsToOneLayer) {

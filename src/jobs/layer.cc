@@ -49,14 +49,17 @@ void DeclarePermissions(house::Declarations& declarations) {
 
 void DeclareCommands(house::Declarations& declarations) {
   using house::CommandUse;
-  declarations.AllowCommands(CommandUse::kLook, {"job.get", "job.batch"});
-  declarations.AllowCommands(CommandUse::kList, {"queue.list", "queue.get", "queue.workers"});
+  declarations.AddResourceKind(kQueueKind);
+  const auto queues = doors::Touches::Only(kQueueKind);
+  declarations.AllowCommands(CommandUse::kLook, queues, {"job.get", "job.batch"});
+  declarations.AllowCommands(CommandUse::kList, queues,
+                             {"queue.list", "queue.get", "queue.workers"});
   declarations.AllowCommands(
-      CommandUse::kWork,
+      CommandUse::kWork, queues,
       {"job.enqueue", "job.enqueuem", "job.batchopen", "job.batchseal", "job.fetch", "job.ack",
        "job.ackm", "job.fail", "job.heartbeat", "job.snooze", "job.subscribe", "job.unsubscribe"});
   declarations.AllowCommands(
-      CommandUse::kManage,
+      CommandUse::kManage, queues,
       {"job.cancel", "job.hold", "job.approve", "job.reject", "job.move", "job.retry", "job.replay",
        "job.delete", "job.priority", "queue.pause", "queue.resume", "queue.drain", "queue.clear",
        "queue.delete", "queue.config", "queue.throttle", "queue.unthrottle", "queue.concurrency"});

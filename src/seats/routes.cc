@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "doors/http/request_values.h"
 #include "seats/feed.h"
 #include "seats/operations.h"
 #include "seats/queries.h"
@@ -25,7 +26,11 @@ namespace {
 
 namespace json = boost::json;
 using boost::asio::awaitable;
+using doors::NumberOf;
 using doors::RouteCall;
+using doors::StringsOf;
+using doors::SwitchOf;
+using doors::TextOf;
 using net::HttpReply;
 using net::HttpResponse;
 
@@ -104,34 +109,7 @@ awaitable<Result<HttpReply>> Ask(SharedParts parts, store::Scopes scopes, Where 
   co_return ToReply(done, 200, std::move(text), request_id);
 }
 
-// --- Fields of bodies that their schemas have checked --------------------------------------------
-
-std::string TextOf(const json::value& body, std::string_view name) {
-  const json::value* value = body.as_object().if_contains(name);
-  return value == nullptr ? std::string() : std::string(value->as_string());
-}
-
-std::optional<int64_t> NumberOf(const json::value& body, std::string_view name) {
-  const json::value* value = body.as_object().if_contains(name);
-  if (value == nullptr) return std::nullopt;
-  boost::system::error_code failure;
-  const auto number = value->to_number<int64_t>(failure);
-  // What does not fit is out of every bound.
-  return failure ? std::numeric_limits<int64_t>::max() : number;
-}
-
-bool SwitchOf(const json::value& body, std::string_view name) {
-  const json::value* value = body.as_object().if_contains(name);
-  return value != nullptr && value->as_bool();
-}
-
-std::vector<std::string> StringsOf(const json::value& body, std::string_view name) {
-  std::vector<std::string> strings;
-  const json::value* value = body.as_object().if_contains(name);
-  if (value == nullptr) return strings;
-  for (const json::value& text : value->as_array()) strings.emplace_back(text.as_string());
-  return strings;
-}
+// --- Requests -----------------------------------------------------------------------------------
 
 ReserveRequest RequestOf(const RouteCall& call) {
   const json::value& body = call.body;

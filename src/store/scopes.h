@@ -8,7 +8,7 @@
 namespace cairn::store {
 
 // What a body may change, and what it reads that must not change under it: a set of names (a key, a
-// queue, an actor…), or everything. Two bodies whose scopes share a name run one after the other.
+// record, an object…), or everything. Two bodies whose scopes share a name run one after the other.
 //
 // Names are kept as hashes. Two names that collide only make bodies wait that need not have waited.
 class Scopes {

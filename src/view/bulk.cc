@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/id.h"
+#include "base/time_text.h"
 #include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 #include "view/id_list.h"
 #include "view/search.h"
 
@@ -158,14 +158,14 @@ struct Bulk::Work {
   std::string queue;
   jobs::Priority priority = jobs::Priority::kNormal;
   bool async = false;
-  std::optional<doors::QueueScope> queues;
+  std::optional<doors::NamePatterns> queues;
   std::optional<IdList> list;  // instead of ids, if there are many
 
   // What a task is to do, within its queues.
   static Result<Work> Of(const BulkTask& task) {
     CAIRN_ASSIGN_OR_RETURN(Work work, Parse(task.request));
     if (task.queues.empty()) return work;
-    CAIRN_ASSIGN_OR_RETURN(work.queues, doors::QueueScope::Parse(task.queues));
+    CAIRN_ASSIGN_OR_RETURN(work.queues, doors::NamePatterns::Parse(task.queues));
     if (work.filter) work.filter->where.And(InQueues(work.scope()));
     if (work.action == Action::kMove) {
       CAIRN_RETURN_IF_ERROR(jobs::CheckQueue(work.scope(), work.queue));
@@ -173,7 +173,7 @@ struct Bulk::Work {
     return work;
   }
 
-  const doors::QueueScope* scope() const { return queues ? &*queues : nullptr; }
+  const doors::NamePatterns* scope() const { return queues ? &*queues : nullptr; }
 
  private:
   static Result<Work> Parse(const std::string& text) {
@@ -242,10 +242,10 @@ std::string BulkJson(const BulkTask& task) {
                    {"processed", task.processed},
                    {"affected", task.affected},
                    {"errors", task.errors},
-                   {"created_at", jobs::FormatTime(task.created_ns)},
-                   {"updated_at", jobs::FormatTime(task.updated_ns)}};
+                   {"created_at", FormatTime(task.created_ns)},
+                   {"updated_at", FormatTime(task.updated_ns)}};
   if (!task.error.empty()) out["error"] = task.error;
-  if (task.finished_ns != 0) out["finished_at"] = jobs::FormatTime(task.finished_ns);
+  if (task.finished_ns != 0) out["finished_at"] = FormatTime(task.finished_ns);
   return json::serialize(out);
 }
 
@@ -293,7 +293,7 @@ Result<std::optional<BulkTask>> Bulk::Load(store::Reader& reader, std::string_vi
   return std::optional<BulkTask>(std::move(task));
 }
 
-Result<BulkTask> Bulk::Submit(const std::string& request, const doors::QueueScope* queues) {
+Result<BulkTask> Bulk::Submit(const std::string& request, const doors::NamePatterns* queues) {
   BulkTask task;
   task.request = request;
   if (queues != nullptr) task.queues = queues->Describe();
@@ -406,11 +406,11 @@ Result<void> Bulk::Finish(const BulkTask& task) {
   return store_.Durable(commit);
 }
 
-bool Bulk::IsVisible(const BulkTask& task, const doors::QueueScope* queues) {
+bool Bulk::IsVisible(const BulkTask& task, const doors::NamePatterns* queues) {
   return queues == nullptr || task.queues == queues->Describe();
 }
 
-Result<std::vector<BulkTask>> Bulk::List(store::Reader& reader, const doors::QueueScope* queues,
+Result<std::vector<BulkTask>> Bulk::List(store::Reader& reader, const doors::NamePatterns* queues,
                                          size_t limit) {
   std::vector<BulkTask> tasks;
   std::optional<Error> failure;

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/result.h"
-#include "doors/resp/queue_scope.h"
+#include "doors/access/name_patterns.h"
 #include "jobs/operations/operations.h"
 #include "store/store.h"
 #include "view/filter.h"
@@ -44,7 +44,7 @@ struct BulkTask {
   Status status = Status::kQueued;
   std::string action;
   std::string request;  // JSON, as it was asked; empty in a task that Load has read
-  std::string queues;   // those that whoever asked may touch (doors::QueueScope); empty: all
+  std::string queues;   // those that whoever asked may touch (doors::NamePatterns); empty: all
   int64_t total = 0;    // jobs that it is about
   int64_t processed = 0;
   int64_t affected = 0;
@@ -83,14 +83,14 @@ class Bulk {
   // and leaves it to the thread. For a thread that may wait.
   // Jobs of queues that are not among `queues`, null for all, are not touched: a filter does not
   // find them, and each that is named counts as an error.
-  Result<BulkTask> Submit(const std::string& request, const doors::QueueScope* queues = nullptr);
+  Result<BulkTask> Submit(const std::string& request, const doors::NamePatterns* queues = nullptr);
 
   static Result<std::optional<BulkTask>> Load(store::Reader& reader, std::string_view id);
   // Newest first, those of whoever may touch `queues`; null: all.
-  static Result<std::vector<BulkTask>> List(store::Reader& reader, const doors::QueueScope* queues,
-                                            size_t limit);
+  static Result<std::vector<BulkTask>> List(store::Reader& reader,
+                                            const doors::NamePatterns* queues, size_t limit);
   // Whether whoever may touch `queues` alone, null for all, may hear of the task.
-  static bool IsVisible(const BulkTask& task, const doors::QueueScope* queues);
+  static bool IsVisible(const BulkTask& task, const doors::NamePatterns* queues);
   // Ends a task that has not ended; what it has done stays done. Scope: AddScope.
   static void Cancel(store::Transaction& transaction, BulkTask& task);
   // Woken when the record changes.

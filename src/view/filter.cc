@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "jobs/model/times.h"
+#include "base/time_text.h"
 #include "view/payload_query.h"
 #include "view/rows.h"
 
@@ -137,7 +137,7 @@ Result<void> Attempts(std::string_view name, const json::value& value, JobFilter
 // created_after is created_at > ?. A job that has no such time does not fit.
 Result<void> Time(std::string_view name, const json::value& value, JobFilter& filter) {
   CAIRN_ASSIGN_OR_RETURN(const std::string text, Text(name, value));
-  const std::optional<uint64_t> ns = jobs::ParseTime(text);
+  const std::optional<uint64_t> ns = ParseTime(text);
   if (!ns) return Wrong(name, "a time such as 2026-11-17T04:50:22Z");
   const size_t end = name.rfind('_');
   const std::string_view sign = name.substr(end) == "_after" ? ">" : "<";
@@ -197,11 +197,12 @@ Result<JobFilter> ParseFilter(const json::object& given,
   return filter;
 }
 
-Condition InQueues(const doors::QueueScope* queues) {
+Condition InQueues(const doors::NamePatterns* queues) {
   if (queues == nullptr) return Condition();
+  if (queues->patterns().empty()) return Condition("0", {});
   std::string sql;
   std::vector<Condition::Value> values;
-  for (const doors::QueueScope::Pattern& pattern : queues->patterns()) {
+  for (const doors::NamePatterns::Pattern& pattern : queues->patterns()) {
     if (!sql.empty()) sql += " OR ";
     sql += pattern.prefix ? "substr(jobs.queue, 1, length(?)) = ?" : "jobs.queue = ?";
     values.emplace_back(pattern.text);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "doors/resp/queue_scope.h"
+#include "doors/access/name_patterns.h"
 #include "jobs/model/job.h"
 #include "view/condition.h"
 
@@ -25,7 +25,7 @@ struct JobFilter {
 };
 
 // The jobs of these queues; of all, if it is null.
-Condition InQueues(const doors::QueueScope* queues);
+Condition InQueues(const doors::NamePatterns* queues);
 
 // kInvalid for a member that is unknown or makes no sense, with its name. Members named in `others`
 // are left to the caller.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "doors/http/request_values.h"
 #include "doors/turn/on_pool.h"
 #include "jobs/http/route_support.h"
 #include "jobs/model/refusal.h"
@@ -126,13 +127,14 @@ awaitable<Result<HttpReply>> GetJobs(SharedParts parts, const RouteCall& call) {
   for (const auto& [name, value] : call.request.query) {
     if (name == "state") {
       json::array states;
-      for (const std::string& state : jobs::SplitList(value)) states.emplace_back(state);
+      for (const std::string& state : doors::SplitList(value)) states.emplace_back(state);
       given["state"] = std::move(states);
     } else if (name != "limit") {
       given[name] = value;
     }
   }
-  const Result<int64_t> limit = jobs::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
+  const Result<int64_t> limit =
+      doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
   if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
   given["limit"] = *limit;
   co_return co_await SearchWith(parts, call.request, given);
@@ -144,7 +146,7 @@ awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& cal
     if (name == "q") text = value;
   }
   const Result<int64_t> limit =
-      jobs::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxFullTextPage);
+      doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxFullTextPage);
   if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
   Question question = [text, where = InQueues(parts->queues()),
                        limit = *limit](Database& database) -> Result<std::string> {
@@ -203,7 +205,8 @@ awaitable<Result<HttpReply>> GetBulk(SharedParts parts, const RouteCall& call) {
 }
 
 awaitable<Result<HttpReply>> GetBulks(SharedParts parts, const RouteCall& call) {
-  const Result<int64_t> limit = jobs::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
+  const Result<int64_t> limit =
+      doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
   if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
   std::string text;
   const doors::RouteStore::Task body = [&](store::Transaction& transaction) -> Result<void> {
@@ -337,7 +340,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "GET",
        .path = "/api/v1/jobs",
        .permission = "jobs.read",
-       .queues = doors::QueueRule::kScoped,
+       .touches = doors::Touches::Only(jobs::kQueueKind),
        .summary = "Jobs by what they are, newest first.",
        .query = ListParameters(),
        .responses = {{200, "One page of them.", kSearchResultSchema}, wrong, later}},
@@ -345,7 +348,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "POST",
        .path = "/api/v1/jobs/search",
        .permission = "jobs.read",
-       .queues = doors::QueueRule::kScoped,
+       .touches = doors::Touches::Only(jobs::kQueueKind),
        .summary = "Jobs that fit all members of the filter.",
        .request_schema = kSearchSchema,
        .responses = {{200, "One page of them.", kSearchResultSchema}, wrong, later}},
@@ -353,7 +356,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "GET",
        .path = "/api/v1/search/fulltext",
        .permission = "jobs.read",
-       .queues = doors::QueueRule::kScoped,
+       .touches = doors::Touches::Only(jobs::kQueueKind),
        .summary = "Jobs in whose id, queue, payload or tags all words occur, newest first.",
        .query = {{"q", "Words; one that ends in * stands for all that begin so.", "string", true},
                  {"limit", "Up to 500; 50 unless given.", "integer"}},
@@ -362,7 +365,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "POST",
        .path = "/api/v1/jobs/bulk",
        .permission = "jobs.manage",
-       .queues = doors::QueueRule::kScoped,
+       .touches = doors::Touches::Only(jobs::kQueueKind),
        .summary = "The same done to many jobs; more than 1000 in the background.",
        .request_schema = kBulkSchema,
        .responses = {{200, "Done.", kBulkDoneSchema},
@@ -373,7 +376,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "GET",
        .path = "/api/v1/bulk",
        .permission = "jobs.read",
-       .queues = doors::QueueRule::kScoped,
+       .touches = doors::Touches::Only(jobs::kQueueKind),
        .summary = "Bulk operations that run in the background or ended within a day, newest first.",
        .query = {{"limit", "Up to 1000; 50 unless given.", "integer"}},
        .responses = {{200, "They are these.", kBulkListSchema}, wrong}},
@@ -381,7 +384,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "POST",
        .path = "/api/v1/bulk/{id}/cancel",
        .permission = "jobs.manage",
-       .queues = doors::QueueRule::kScoped,
+       .touches = doors::Touches::Only(jobs::kQueueKind),
        .summary = "Ends a bulk operation before its next step; what it has done stays done.",
        .responses = {{200, "It is cancelled.", kBulkTaskSchema},
                      missing,
@@ -390,14 +393,14 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
   add({.method = "GET",
        .path = "/api/v1/bulk/{id}",
        .permission = "jobs.read",
-       .queues = doors::QueueRule::kScoped,
+       .touches = doors::Touches::Only(jobs::kQueueKind),
        .summary = "How far a bulk operation is.",
        .responses = {{200, "It is so far.", kBulkTaskSchema}, missing}},
       GetBulk);
   add({.method = "GET",
        .path = "/api/v1/bulk/{id}/progress",
        .permission = "jobs.read",
-       .queues = doors::QueueRule::kScoped,
+       .touches = doors::Touches::Only(jobs::kQueueKind),
        .summary = "Server-sent events: the steps of a bulk operation until its end.",
        .responses = {{200, "The stream.", "", "text/event-stream"}, missing}},
       GetProgress);

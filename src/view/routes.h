@@ -3,9 +3,10 @@
 #include <memory>
 
 #include "base/thread_pool.h"
+#include "doors/access/principal.h"
 #include "doors/http/route_table.h"
-#include "doors/resp/principal.h"
 #include "doors/turn/route_store.h"
+#include "jobs/ledger/context.h"
 #include "view/bulk.h"
 #include "view/view.h"
 
@@ -22,8 +23,8 @@ struct RouteParts {
   // Whom a call is for, in the copy that its handler is given; null: whoever, for all queues.
   std::shared_ptr<const doors::Principal> principal = {};
 
-  const doors::QueueScope* queues() const {
-    return principal == nullptr ? nullptr : principal->queues();
+  const doors::NamePatterns* queues() const {
+    return principal == nullptr ? nullptr : jobs::QueuesOf(principal->grants());
   }
   // Whether what goes on for the caller must stop.
   bool ended() const { return principal != nullptr && principal->ended(); }

@@ -29,7 +29,7 @@ struct Operation {
   std::string method;
   std::string path;
   std::string permission;  // empty: of everybody
-  std::string queues;
+  std::string resource;
 
   std::string name() const { return method + " " + path; }
 };
@@ -141,7 +141,7 @@ class AccessTest : public ::testing::Test {
         std::string upper(method);
         std::ranges::transform(upper, upper.begin(),
                                [](unsigned char c) { return std::toupper(c); });
-        operations.push_back({upper, std::string(path), text("x-permission"), text("x-queues")});
+        operations.push_back({upper, std::string(path), text("x-permission"), text("x-resource")});
       }
     }
     return operations;

@@ -54,25 +54,16 @@ json::array Parameters(const Route& route) {
   return parameters;
 }
 
+json::object ErrorContent(const ErrorForm* form) {
+  const Result<JsonSchema> schema =
+      JsonSchema::Parse(form == nullptr ? kErrorSchema : form->schema);
+  return Content("application/json", schema->json());
+}
+
 // What all routes have in common: an error.
 json::object DefaultResponse(const ErrorForm* form) {
   if (form == nullptr) return {{"$ref", "#/components/responses/Error"}};
-  const Result<JsonSchema> schema = JsonSchema::Parse(form->schema);
-  return {{"description", "What went wrong."},
-          {"content", Content("application/json", schema->json())}};
-}
-
-// What becomes of a caller who may touch some queues alone.
-std::string_view QueueRuleName(QueueRule rule) {
-  switch (rule) {
-    case QueueRule::kAll:
-      return "all";
-    case QueueRule::kScoped:
-      return "scoped";
-    case QueueRule::kNone:
-      return "none";
-  }
-  return {};
+  return {{"description", "What went wrong."}, {"content", ErrorContent(form)}};
 }
 
 }  // namespace
@@ -89,6 +80,8 @@ std::string RouteTable::OpenApi() const {
         described["content"] = Content(response.content_type, row.response_schemas[i]->json());
       } else if (response.content_type != "application/json") {
         described["content"] = Content(response.content_type, {{"type", "string"}});
+      } else if (response.status >= 400) {
+        described["content"] = ErrorContent(FormOf(route.path));
       }
       responses[fmt::to_string(response.status)] = std::move(described);
     }
@@ -99,7 +92,8 @@ std::string RouteTable::OpenApi() const {
                               {"responses", std::move(responses)}};
     if (!route.permission.empty()) {
       operation["x-permission"] = route.permission;
-      operation["x-queues"] = QueueRuleName(route.queues);
+      const std::string_view kind = route.touches.kind();
+      operation["x-resource"] = kind.empty() ? "none" : kind;
       operation["security"] = json::array{json::object{{"bearer", json::array{}}},
                                           json::object{{"apiKey", json::array{}}}};
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doors/access/grants.h"
 #include "net/http/server.h"
 
 // An HTTP route is one row: what it answers to, who may use it, what it takes and gives, and what
@@ -63,19 +64,11 @@ struct RouteResponse {
   std::string_view content_type = "application/json";
 };
 
-// How a route keeps to the queues that its caller may touch (Principal::queues).
-enum class QueueRule : uint8_t {
-  kAll,     // it is not for callers who may not touch all queues: they get 403
-  kScoped,  // its handler refuses, or leaves out, what is of other queues
-  kNone,    // it names and shows nothing of any queue
-};
-
 struct Route {
   std::string_view method;           // "GET", "POST", …; HEAD is answered as GET without its body
   std::string_view path;             // "/v1/events/{id}"
   std::string_view permission = {};  // what a key must allow; empty: open to everyone
-  // A row that says nothing is closed to who may not touch all queues.
-  QueueRule queues = QueueRule::kAll;
+  Touches touches = Touches::Anything();  // closed to callers with grants unless it says otherwise
   std::string_view summary;
   std::string_view tag = "server";
   std::vector<QueryParameter> query = {};

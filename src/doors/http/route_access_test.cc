@@ -38,22 +38,22 @@ awaitable<Result<HttpReply>> Late(const RouteCall& /*call*/) {
 class RouteAccessTest : public ::testing::Test {
  protected:
   RouteAccessTest() {
-    const auto add = [&](std::string_view method, std::string_view path, QueueRule rule,
+    const auto add = [&](std::string_view method, std::string_view path, Touches touches,
                          awaitable<Result<HttpReply>> (*handler)(const RouteCall&)) {
       table_.Add({.method = method,
                   .path = path,
                   .permission = method == "GET" ? "x.read" : "x.write",
-                  .queues = rule,
+                  .touches = touches,
                   .summary = "One of them.",
                   .query = {{"a", "One."}, {"d", "Another."}},
                   .responses = {{200, "It."}},
                   .handler = handler});
     };
-    add("GET", "/all", QueueRule::kAll, Who);
-    add("GET", "/scoped", QueueRule::kScoped, Who);
-    add("GET", "/none", QueueRule::kNone, Who);
-    add("POST", "/scoped", QueueRule::kScoped, Who);
-    add("POST", "/late", QueueRule::kScoped, Late);
+    add("GET", "/all", Touches::Anything(), Who);
+    add("GET", "/scoped", Touches::Only("thing"), Who);
+    add("GET", "/none", Touches::Nothing(), Who);
+    add("POST", "/scoped", Touches::Only("thing"), Who);
+    add("POST", "/late", Touches::Only("thing"), Late);
     table_.SetAudit([](const Route& route) { return route.permission == "x.write"; },
                     [this](AuditEntry entry) { return Keep(std::move(entry)); });
     door_ = table_.MakeHandler(loop_);
@@ -66,12 +66,15 @@ class RouteAccessTest : public ::testing::Test {
   }
 
   static std::shared_ptr<const Principal> Make(std::vector<std::string_view> permissions,
-                                               std::string_view queues = "") {
-    std::shared_ptr<const QueueScope> scope;
-    if (!queues.empty()) scope = std::make_shared<const QueueScope>(*QueueScope::Parse(queues));
-    return std::make_shared<const Principal>(
-        "ali", "tester", std::move(permissions),
-        std::make_shared<AclUser>("ali", AclRules(), "tester", std::move(scope)));
+                                               std::string_view things = "",
+                                               std::string kind = "thing") {
+    std::shared_ptr<Grants> grants;
+    if (!things.empty()) {
+      grants = std::make_shared<Grants>();
+      grants->Add(std::move(kind), *NamePatterns::Parse(things));
+    }
+    return std::make_shared<const Principal>("ali", "tester", std::move(permissions),
+                                             std::move(grants));
   }
 
   HttpResponse Ask(std::shared_ptr<const Principal> who, std::string method,
@@ -111,12 +114,13 @@ TEST_F(RouteAccessTest, ARowIsForThoseWhoHaveItsPermission) {
   EXPECT_EQ(Ask(nullptr, "GET", "/all").body, "nobody");
 }
 
-TEST_F(RouteAccessTest, ARowThatDoesNotKeepToQueuesIsForThoseWhoMayTouchAll) {
+TEST_F(RouteAccessTest, ARowIsForThoseWhoMayTouchWhatItTouches) {
   EXPECT_EQ(Ask(Make({"x.read"}, "q"), "GET", "/scoped").status, 200);
   EXPECT_EQ(Ask(Make({"x.read"}, "q"), "GET", "/none").status, 200);
   const HttpResponse refused = Ask(Make({"x.read"}, "q,r*"), "GET", "/all");
   EXPECT_EQ(refused.status, 403);
-  EXPECT_THAT(refused.body, HasSubstr("q,r*"));
+  EXPECT_THAT(refused.body, HasSubstr("limited to thing q,r*; GET /all touches more"));
+  EXPECT_EQ(Ask(Make({"x.read"}, "q", "other"), "GET", "/scoped").status, 403);
 }
 
 TEST_F(RouteAccessTest, WhatIsAuditedIsKeptWithItsOutcome) {

@@ -32,10 +32,6 @@ std::vector<std::string_view> SplitPath(std::string_view path) {
   return segments;
 }
 
-bool IsParameter(std::string_view segment) {
-  return segment.starts_with('{') && segment.ends_with('}');
-}
-
 std::string_view ParameterName(std::string_view segment) {
   return segment.substr(1, segment.size() - 2);
 }
@@ -54,10 +50,10 @@ std::optional<Error> WhyForbidden(const Principal& principal, const Route& route
     return Error{ErrorCode::kForbidden,
                  fmt::format("the role {} does not allow {}", principal.role(), route.permission)};
   }
-  if (principal.queues() == nullptr || route.queues != QueueRule::kAll) return std::nullopt;
+  if (route.touches.OpenTo(principal.grants())) return std::nullopt;
   return Error{ErrorCode::kForbidden,
-               fmt::format("this key is for the queues {} alone, and {} {} is about more",
-                           principal.queues()->Describe(), route.method, route.path)};
+               fmt::format("this key is limited to {}; {} {} touches more than that",
+                           principal.grants()->Describe(), route.method, route.path)};
 }
 
 bool HasQueryType(std::string_view value, std::string_view type) {
@@ -142,7 +138,7 @@ const std::string& RouteCall::PathValue(std::string_view name) const {
 RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)) {
   Add({.method = "GET",
        .path = "/openapi.json",
-       .queues = QueueRule::kNone,
+       .touches = Touches::Nothing(),
        .summary = "This document: every route, for programs.",
        .responses = {{200, "The OpenAPI document of the server.",
                       R"({"type":"object","additionalProperties":true})"}},
@@ -157,10 +153,8 @@ void RouteTable::Add(Route route) {
       !route.method.empty() && !route.summary.empty() && !route.responses.empty() && route.handler,
       "{} {} lacks something", route.method, route.path);
   Row row{.segments = SplitPath(route.path)};
-  for (const Row& other : rows_) {
-    CAIRN_CHECK(other.route.method != route.method || other.segments != row.segments,
-                "{} {} is there twice", route.method, route.path);
-  }
+  CAIRN_CHECK(tree_.Add(row.segments, route.method, rows_.size()), "{} {} is there twice",
+              route.method, route.path);
   const auto parse = [&](std::string_view text) -> std::optional<JsonSchema> {
     if (text.empty()) return std::nullopt;
     Result<JsonSchema> schema = JsonSchema::Parse(text);
@@ -210,28 +204,10 @@ const JsonSchema* RouteTable::ResponseSchema(size_t index, int status) const {
   return nullptr;
 }
 
-bool RouteTable::Fits(const Row& row, const net::HttpRequest& request) {
-  return std::ranges::equal(row.segments, request.segments,
-                            [](std::string_view pattern, const std::string& segment) {
-                              return IsParameter(pattern) || pattern == segment;
-                            });
-}
-
-RouteTable::Match RouteTable::Find(const net::HttpRequest& request) const {
-  std::string_view method = request.method;
-  if (method == "HEAD") method = "GET";
-  const auto parameters = [](const Row& row) {
-    return std::ranges::count_if(row.segments, IsParameter);
-  };
-  Match match;
-  for (const Row& row : rows_) {
-    if (!Fits(row, request)) continue;
-    // /v1/jobs/stats comes before /v1/jobs/{id}.
-    const bool better = match.row == nullptr || parameters(row) < parameters(*match.row);
-    if (row.route.method == method && better) match.row = &row;
-    match.allowed.push_back(row.route.method);
-  }
-  return match;
+const RouteTable::Row* RouteTable::Find(const net::HttpRequest& request) const {
+  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const std::optional<size_t> row = tree_.Find(request.segments, method);
+  return row ? &rows_[*row] : nullptr;
 }
 
 const std::string& RouteTable::OpenApiOnce() const {
@@ -244,9 +220,9 @@ class RouteHttpHandler final : public RouteDoor {
  public:
   explicit RouteHttpHandler(const RouteTable& table) : table_(table) {}
 
-  size_t BodyLimit(const net::HttpRequest& head) override {
-    const RouteTable::Match match = table_.Find(head);
-    return match.row == nullptr ? net::kDefaultBodyLimit : match.row->route.body_limit;
+  size_t BodyLimit(net::HttpRequest& head) override {
+    const RouteTable::Row* const row = table_.Find(head);
+    return row == nullptr ? net::kDefaultBodyLimit : row->route.body_limit;
   }
 
   awaitable<net::HttpReply> Handle(net::HttpRequest request) override {
@@ -257,19 +233,16 @@ class RouteHttpHandler final : public RouteDoor {
   // the frame that would be freed then.
   awaitable<net::HttpReply> HandleFor(std::shared_ptr<const Principal> principal,
                                       net::HttpRequest request) override {
-    const RouteTable::Match match = table_.Find(request);
-    if (match.row == nullptr) {
-      return Ready(std::make_shared<net::HttpReply>(NoRoute(match, request)));
-    }
-    const bool audited = match.row->audited && principal != nullptr;
-    auto call = std::make_shared<RouteCall>(RouteCall{.route = match.row->route,
+    const RouteTable::Row* const row = table_.Find(request);
+    if (row == nullptr) return Ready(std::make_shared<net::HttpReply>(NoRoute(request)));
+    const bool audited = row->audited && principal != nullptr;
+    auto call = std::make_shared<RouteCall>(RouteCall{.route = row->route,
                                                       .request = std::move(request),
                                                       .path_values = {},
                                                       .body = {},
                                                       .principal = std::move(principal),
                                                       .audit_detail = {}});
-    return audited ? AnswerAudited(*match.row, std::move(call))
-                   : Answer(*match.row, std::move(call));
+    return audited ? AnswerAudited(*row, std::move(call)) : Answer(*row, std::move(call));
   }
 
   std::string RefusalBody(std::string_view path, int status, std::string_view message,
@@ -329,8 +302,9 @@ class RouteHttpHandler final : public RouteDoor {
     return response;
   }
 
-  net::HttpReply NoRoute(const RouteTable::Match& match, const net::HttpRequest& request) const {
-    if (match.allowed.empty()) {
+  net::HttpReply NoRoute(const net::HttpRequest& request) const {
+    const std::vector<std::string_view> allowed = table_.tree_.MethodsOf(request.segments);
+    if (allowed.empty()) {
       return ErrorResponse(request.path,
                            {ErrorCode::kNotFound, fmt::format("there is no {}", request.path)},
                            request.request_id);
@@ -339,7 +313,7 @@ class RouteHttpHandler final : public RouteDoor {
         405, table_.ErrorBody(request.path, ErrorCodeName(ErrorCode::kInvalid),
                               fmt::format("{} does not take {}", request.path, request.method),
                               request.request_id));
-    response.headers.Add("Allow", fmt::format("{}", fmt::join(match.allowed, ", ")));
+    response.headers.Add("Allow", fmt::format("{}", fmt::join(allowed, ", ")));
     return response;
   }
 

@@ -12,9 +12,10 @@
 
 #include "base/result.h"
 #include "doors/access/audit_log.h"
+#include "doors/access/principal.h"
 #include "doors/http/json_schema.h"
 #include "doors/http/route.h"
-#include "doors/resp/principal.h"
+#include "doors/http/route_tree.h"
 #include "net/http/server.h"
 
 namespace cairn::net {
@@ -94,22 +95,19 @@ class RouteTable {
     std::vector<std::optional<JsonSchema>> response_schemas;  // beside route.responses
     bool audited = false;
   };
-  struct Match {
-    const Row* row = nullptr;
-    std::vector<std::string_view> allowed;  // methods of rows with this path, if none fits
-  };
 
   // Null if errors of this path are told as usual.
   const ErrorForm* FormOf(std::string_view path) const;
   std::string ErrorBody(std::string_view path, std::string_view code, std::string_view message,
                         std::string_view request_id) const;
 
-  Match Find(const net::HttpRequest& request) const;
-  static bool Fits(const Row& row, const net::HttpRequest& request);
+  // The row for the request's method and path; null: there is none.
+  const Row* Find(const net::HttpRequest& request) const;
   const std::string& OpenApiOnce() const;
 
   const ApiInfo info_;
   std::deque<Row> rows_;
+  RouteTree tree_;  // of rows_, by index
   std::vector<ErrorForm> error_forms_;
   AuditSink audit_;
   mutable std::once_flag open_api_made_;

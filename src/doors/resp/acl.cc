@@ -72,7 +72,7 @@ void AclUser::Set(AclRules rules) {
   auto shared = std::make_shared<const AclRules>(std::move(rules));
   const std::lock_guard lock(mutex_);
   rules_ = std::move(shared);
-  unrestricted_ = rules_->AllowsEverything() && queues_ == nullptr;
+  unrestricted_ = rules_->AllowsEverything() && grants_ == nullptr;
 }
 
 void AclUser::Delete() {

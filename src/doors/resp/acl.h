@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "doors/access/grants.h"
 #include "doors/resp/acl_rules.h"
 #include "doors/resp/command_table.h"
-#include "doors/resp/queue_scope.h"
 #include "store/transaction.h"
 
 // Who may do what. One row of the space `system` per user that was ever changed:
@@ -40,13 +40,13 @@ void AddAclScope(store::Scopes& scopes);
 class AclUser {
  public:
   AclUser(std::string name, AclRules rules) : AclUser(std::move(name), std::move(rules), "acl") {}
-  // One that a key stands for. `queues`: those whose jobs it may touch, null for all.
+  // One that a key stands for. `grants`: null for everything.
   AclUser(std::string name, AclRules rules, std::string role,
-          std::shared_ptr<const QueueScope> queues = nullptr)
+          std::shared_ptr<const Grants> grants = nullptr)
       : name_(std::move(name)),
         role_(std::move(role)),
         is_default_(name_ == kDefaultUser),
-        queues_(std::move(queues)) {
+        grants_(std::move(grants)) {
     Set(std::move(rules));
   }
 
@@ -57,7 +57,8 @@ class AclUser {
   bool unrestricted() const { return unrestricted_.load(std::memory_order_relaxed); }
   bool deleted() const { return deleted_.load(std::memory_order_relaxed); }
   std::shared_ptr<const AclRules> rules() const;
-  const QueueScope* queues() const { return queues_.get(); }
+  // Null: everything.
+  const Grants* grants() const { return grants_.get(); }
 
   // It may do nothing from now on; Dispatcher::EnforceAcl closes its connections.
   void Delete();
@@ -69,7 +70,7 @@ class AclUser {
   const std::string name_;
   const std::string role_;
   const bool is_default_;
-  const std::shared_ptr<const QueueScope> queues_;
+  const std::shared_ptr<const Grants> grants_;
   std::atomic<bool> unrestricted_{false};
   std::atomic<bool> deleted_{false};
   mutable std::mutex mutex_;

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/time_text.h"
 #include "jobs/dump/dump_line.h"
-#include "jobs/model/times.h"
 
 namespace cairn::jobs {
 namespace {

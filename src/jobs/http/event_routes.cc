@@ -210,7 +210,7 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "GET",
             .path = "/api/v1/events",
             .permission = "jobs.read",
-            .queues = doors::QueueRule::kScoped,
+            .touches = doors::Touches::Only(kQueueKind),
             .summary = "Server-sent events: what happens to jobs and queues from now on, or after "
                        "Last-Event-ID.",
             .query = {{"queues", "Only of these, with commas between them."},
@@ -226,7 +226,7 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "GET",
             .path = "/api/v1/cluster/events",
             .permission = "jobs.read",
-            .queues = doors::QueueRule::kScoped,
+            .touches = doors::Touches::Only(kQueueKind),
             .summary = "The event log, page by page.",
             .query = {{"after_seq", "The number before the first; 0 unless given.", "integer"},
                       {"limit", "How many at most, up to 1000; 100 unless given.", "integer"}},

@@ -231,14 +231,14 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
              {.method = "GET",
               .path = path,
               .permission = "jobs.read",
-              .queues = doors::QueueRule::kScoped,
+              .touches = doors::Touches::Only(kQueueKind),
               .summary = summary,
               .responses = {{200, "It is this.", schema}, Refused(404, "There is no such queue.")}},
              function);
   };
   const auto change = [&](doors::Route route, RouteFunction function) {
     route.permission = "queues.manage";
-    route.queues = doors::QueueRule::kScoped;
+    route.touches = doors::Touches::Only(kQueueKind);
     route.responses.push_back(Refused(400, "It makes no sense."));
     route.responses.push_back(Refused(404, "There is no such queue."));
     AddRoute(parts, table, std::move(route), function);
@@ -254,7 +254,7 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
            {.method = "GET",
             .path = "/api/v1/info",
             .permission = "server.info",
-            .queues = doors::QueueRule::kNone,
+            .touches = doors::Touches::Nothing(),
             .summary = "The versions of server and API.",
             .responses = {{200, "It is this.", kInfoSchema}}},
            GetInfo);

@@ -2,31 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <boost/json/value.hpp>
-#include <charconv>
-#include <cmath>
-#include <limits>
 
 #include "base/json_text.h"
 #include "doors/access/error_table.h"
 #include "jobs/http/route_schemas.h"
+#include "jobs/model/durations.h"
 #include "jobs/model/json_members.h"
 #include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 
 namespace cairn::jobs {
 namespace {
 
 namespace json = boost::json;
-
-const json::value* MemberOf(const json::value& body, std::string_view name) {
-  const json::object* object = body.if_object();
-  const json::value* value = object == nullptr ? nullptr : object->if_contains(name);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
 
 // What is refused before a route, or fails beneath one, in this API's words.
 std::string_view CodeOf(std::string_view name) {
@@ -104,36 +94,6 @@ std::string ErrorBody(std::string_view code, std::string_view message) {
   return BodyWithCode(CodeOf(code), message);
 }
 
-std::string TextOf(const json::value& body, std::string_view name) {
-  const json::value* value = MemberOf(body, name);
-  return value == nullptr ? std::string() : std::string(value->as_string());
-}
-
-std::optional<int64_t> NumberOf(const json::value& body, std::string_view name) {
-  const json::value* value = MemberOf(body, name);
-  if (value == nullptr) return std::nullopt;
-  boost::system::error_code failure;
-  const auto number = value->to_number<int64_t>(failure);
-  // What does not fit is out of every bound.
-  return failure ? std::numeric_limits<int64_t>::max() : number;
-}
-
-std::optional<int64_t> SecondsOf(const json::value& body, std::string_view name) {
-  const json::value* value = MemberOf(body, name);
-  if (value == nullptr) return std::nullopt;
-  const double ms = value->to_number<double>() * 1000;
-  constexpr double kMost = 1e15;
-  return static_cast<int64_t>(std::clamp(std::ceil(ms), -kMost, kMost));
-}
-
-std::vector<std::string> StringsOf(const json::value& body, std::string_view name) {
-  std::vector<std::string> strings;
-  const json::value* value = MemberOf(body, name);
-  if (value == nullptr) return strings;
-  for (const json::value& text : value->as_array()) strings.emplace_back(text.as_string());
-  return strings;
-}
-
 std::string_view RawOf(std::string_view object, std::string_view name) {
   std::string_view found;
   for (const RawMember& member : MembersOf(object).value_or(std::vector<RawMember>())) {
@@ -143,39 +103,16 @@ std::string_view RawOf(std::string_view object, std::string_view name) {
 }
 
 Result<std::optional<int64_t>> DurationOf(const json::value& body, std::string_view name) {
-  const json::value* value = MemberOf(body, name);
+  const json::value* value = doors::MemberOf(body, name);
   if (value == nullptr) return std::optional<int64_t>();
   const std::optional<int64_t> ms = value->is_string()
                                         ? ParseDuration(std::string_view(value->as_string()))
-                                        : SecondsOf(body, name);
+                                        : doors::SecondsOf(body, name);
   if (!ms || *ms < 0 || *ms > kMaxDelayMs) {
     return Refuse(Reason::kValidation,
                   fmt::format("{} must be a duration such as 5s, or a number of seconds", name));
   }
   return ms;
-}
-
-std::vector<std::string> SplitList(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t comma = std::min(text.find(','), text.size());
-    if (comma > 0) parts.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return parts;
-}
-
-Result<int64_t> QueryNumber(const net::HttpRequest& request, std::string_view name,
-                            int64_t otherwise, int64_t least, int64_t most) {
-  const auto text = request.Query(name);
-  if (!text) return otherwise;
-  int64_t number = 0;
-  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (failure != std::errc() || end != text->data() + text->size() || number < least ||
-      number > most) {
-    return Refuse(Reason::kValidation, fmt::format("{} must be from {} to {}", name, least, most));
-  }
-  return number;
 }
 
 std::string TraceOf(const net::HttpRequest& request) {

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "doors/access/principal.h"
 #include "doors/http/route_table.h"
-#include "doors/resp/principal.h"
 #include "doors/turn/route_store.h"
 #include "jobs/ledger/event.h"
 #include "jobs/operations/store_access.h"
@@ -27,7 +27,7 @@ struct RouteParts {
 
   // The store as the caller may use it; borrows from these parts.
   operator StoreAccess() const { return {store, principal.get()}; }
-  const doors::QueueScope* queues() const { return StoreAccess(*this).queues(); }
+  const doors::NamePatterns* queues() const { return StoreAccess(*this).queues(); }
   // Whether what goes on for the caller must stop.
   bool ended() const { return StoreAccess(*this).ended(); }
 };

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "base/time_text.h"
 #include "jobs/ledger/event.h"
-#include "jobs/model/times.h"
 
 namespace cairn::jobs {
 namespace {

@@ -5,10 +5,10 @@
 #include <boost/json/value.hpp>
 
 #include "base/json_text.h"
+#include "base/time_text.h"
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
 #include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 #include "jobs/webhook/webhook.h"
 #include "jobs/webhook/webhook_targets.h"
 

@@ -6,11 +6,11 @@
 #include <chrono>
 
 #include "base/json_text.h"
+#include "base/time_text.h"
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
 #include "jobs/model/json_members.h"
 #include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 #include "jobs/operations/handing_out.h"
 #include "jobs/operations/job_json.h"
 
@@ -348,7 +348,7 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
   const auto add = [&](doors::Route route, RouteFunction function) {
     route.method = "POST";
     route.permission = "jobs.work";
-    route.queues = doors::QueueRule::kScoped;
+    route.touches = doors::Touches::Only(kQueueKind);
     AddRoute(parts, table, std::move(route), function);
   };
   add({.path = "/api/v1/fetch",

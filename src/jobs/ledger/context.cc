@@ -6,7 +6,7 @@
 
 namespace cairn::jobs {
 
-Result<void> CheckQueue(const doors::QueueScope* queues, std::string_view queue) {
+Result<void> CheckQueue(const doors::NamePatterns* queues, std::string_view queue) {
   if (doors::Allows(queues, queue)) return {};
   return Refuse(Reason::kForbidden,
                 fmt::format("the key is not for the queue {}", Printable(queue, 64)));
@@ -16,7 +16,7 @@ Error NoSuchJob(std::string_view id) {
   return Refuse(Reason::kNotFound, fmt::format("there is no job {}", Printable(id, 64)));
 }
 
-Result<void> CheckJob(const doors::QueueScope* queues, const Job& job) {
+Result<void> CheckJob(const doors::NamePatterns* queues, const Job& job) {
   return doors::Allows(queues, job.queue) ? Result<void>() : Result<void>(NoSuchJob(job.id));
 }
 

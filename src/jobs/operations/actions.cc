@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/json_text.h"
+#include "base/time_text.h"
 #include "base/utf8.h"
 #include "jobs/ledger/ledger.h"
 #include "jobs/model/json_members.h"
 #include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 
 namespace cairn::jobs {
 namespace {

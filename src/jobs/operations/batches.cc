@@ -15,14 +15,14 @@ Error NoBatch(std::string_view id) {
 
 }  // namespace
 
-Result<void> CheckBatch(const doors::QueueScope* queues, const BatchOptions& options) {
+Result<void> CheckBatch(const doors::NamePatterns* queues, const BatchOptions& options) {
   if (queues == nullptr) return {};
   if (!options.callback_queue.empty()) return CheckQueue(queues, options.callback_queue);
   return Refuse(Reason::kForbidden,
                 "the key is for some queues alone, and the batch has no callback_queue");
 }
 
-Result<void> CheckBatch(const doors::QueueScope* queues, const Batch& batch) {
+Result<void> CheckBatch(const doors::NamePatterns* queues, const Batch& batch) {
   const bool allowed = CheckBatch(queues, batch.options).ok();
   return allowed ? Result<void>() : Result<void>(NoBatch(batch.id));
 }

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "doors/resp/queue_scope.h"
+#include "doors/access/name_patterns.h"
 #include "jobs/ledger/context.h"
 #include "jobs/model/batch.h"
 #include "jobs/model/ids.h"
@@ -15,9 +15,9 @@ namespace cairn::jobs {
 
 // A batch belongs to its callback queue. One without a callback queue is refused unless the caller
 // may use every queue.
-Result<void> CheckBatch(const doors::QueueScope* queues, const BatchOptions& options);
+Result<void> CheckBatch(const doors::NamePatterns* queues, const BatchOptions& options);
 // Refuses a stored batch as if it did not exist.
-Result<void> CheckBatch(const doors::QueueScope* queues, const Batch& batch);
+Result<void> CheckBatch(const doors::NamePatterns* queues, const Batch& batch);
 
 // An open batch: jobs join by EnqueueRequest::batch_id until it is sealed.
 void AddBatchScopes(const BatchOptions& options, Held& held);

@@ -104,7 +104,7 @@ namespace {
 
 // --- Whether the one who asks may --------------------------------------------------------------
 
-Result<void> CheckChain(const doors::QueueScope* queues, std::string_view json) {
+Result<void> CheckChain(const doors::NamePatterns* queues, std::string_view json) {
   if (json.empty()) return {};
   CAIRN_ASSIGN_OR_RETURN(const Chain chain, ParseChain(json));
   for (const ChainStep& step : chain.steps) {
@@ -117,7 +117,7 @@ Result<void> CheckChain(const doors::QueueScope* queues, std::string_view json) 
 }
 
 // Its own queue, and those that its end may put jobs into.
-Result<void> CheckQueues(const doors::QueueScope* queues, const EnqueueRequest& request) {
+Result<void> CheckQueues(const doors::NamePatterns* queues, const EnqueueRequest& request) {
   if (queues == nullptr) return {};
   CAIRN_RETURN_IF_ERROR(CheckQueue(queues, request.queue));
   CAIRN_RETURN_IF_ERROR(CheckChain(queues, request.chain));
@@ -125,7 +125,7 @@ Result<void> CheckQueues(const doors::QueueScope* queues, const EnqueueRequest& 
 }
 
 // A batch that is closed from the start needs no callback to be somebody's: all its jobs are.
-Result<void> CheckCallback(const doors::QueueScope* queues, const BatchOptions& options) {
+Result<void> CheckCallback(const doors::NamePatterns* queues, const BatchOptions& options) {
   return options.callback_queue.empty() ? Result<void>()
                                         : CheckQueue(queues, options.callback_queue);
 }

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/time_text.h"
+#include "jobs/model/durations.h"
 #include "jobs/model/json_members.h"
 #include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 #include "net/http/message.h"
 
 namespace cairn::jobs {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "doors/resp/principal.h"
+#include "doors/access/principal.h"
 #include "doors/turn/route_store.h"
 #include "jobs/model/job.h"
 #include "jobs/operations/fetch.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/json_text.h"
-#include "jobs/model/times.h"
+#include "base/time_text.h"
 
 namespace cairn::jobs {
 namespace {

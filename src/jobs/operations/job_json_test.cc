@@ -4,10 +4,11 @@
 
 #include <boost/json/parse.hpp>
 
+#include "base/time_text.h"
 #include "jobs/model/chain.h"
+#include "jobs/model/durations.h"
 #include "jobs/model/json_check.h"
 #include "jobs/model/json_members.h"
-#include "jobs/model/times.h"
 #include "jobs/operations/enqueue_json.h"
 
 namespace cairn::jobs {

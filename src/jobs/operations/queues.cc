@@ -329,7 +329,7 @@ Result<Sweep> DeleteQueue(Context& context, std::string_view name) {
   return sweep;
 }
 
-void KeepAllowed(const doors::QueueScope* queues, std::vector<QueueInfo>& list) {
+void KeepAllowed(const doors::NamePatterns* queues, std::vector<QueueInfo>& list) {
   std::erase_if(list, [&](const QueueInfo& queue) { return !doors::Allows(queues, queue.name); });
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "doors/resp/queue_scope.h"
+#include "doors/access/name_patterns.h"
 #include "jobs/ledger/context.h"
 #include "jobs/model/job.h"
 #include "jobs/model/queue_config.h"
@@ -28,7 +28,7 @@ struct QueueInfo {
 Result<std::vector<QueueInfo>> ListQueues(store::Reader& reader);
 Result<QueueInfo> GetQueue(store::Reader& reader, std::string_view queue);
 // Leaves out the queues that are not among `queues`.
-void KeepAllowed(const doors::QueueScope* queues, std::vector<QueueInfo>& list);
+void KeepAllowed(const doors::NamePatterns* queues, std::vector<QueueInfo>& list);
 
 // Scopes of what follows: Held::AddQueue. Up to the sweeps, the queue is made if it does not exist.
 Result<void> PauseQueue(Context& context, std::string_view queue);

@@ -140,7 +140,7 @@ Result<std::vector<Worker>> ListWorkers(store::Reader& reader) {
   return workers;
 }
 
-void KeepAllowed(const doors::QueueScope* queues, std::vector<Worker>& list) {
+void KeepAllowed(const doors::NamePatterns* queues, std::vector<Worker>& list) {
   if (queues == nullptr) return;
   for (Worker& worker : list) {
     std::erase_if(worker.queues, [&](const std::string& name) { return !queues->Allows(name); });

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "doors/resp/queue_scope.h"
+#include "doors/access/name_patterns.h"
 #include "jobs/ledger/context.h"
 #include "jobs/model/ids.h"
 #include "jobs/operations/fetch.h"
@@ -25,7 +25,7 @@ struct Worker {
 };
 Result<std::vector<Worker>> ListWorkers(store::Reader& reader);
 // Leaves out of the workers the queues that are not among `queues`, and workers with no others.
-void KeepAllowed(const doors::QueueScope* queues, std::vector<Worker>& list);
+void KeepAllowed(const doors::NamePatterns* queues, std::vector<Worker>& list);
 
 // A worker without a name is not written down, and needs no scopes.
 void AddWorkerScopes(std::string_view worker_id, Held& held);

@@ -31,7 +31,7 @@ class ChangeWork final : public doors::Work {
 }  // namespace
 
 Result<void> RunUnder(Held lanes, doors::HeldScopes& held, store::Transaction& transaction,
-                      const doors::QueueScope* queues, const ChangeBody& body) {
+                      const doors::NamePatterns* queues, const ChangeBody& body) {
   held.wanted.Clear();
   if (held.exclusive) lanes = Held::Everything();
   Context context{transaction, lanes, queues};

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "base/result.h"
-#include "doors/resp/principal.h"
+#include "doors/access/principal.h"
 #include "doors/turn/held_scopes.h"
 #include "doors/turn/route_store.h"
 #include "jobs/ledger/context.h"
@@ -15,8 +15,8 @@
 namespace cairn::jobs {
 
 // The queues that `principal` may use; null: all.
-inline const doors::QueueScope* QueuesOf(const doors::Principal* principal) {
-  return principal == nullptr ? nullptr : principal->queues();
+inline const doors::NamePatterns* QueuesOf(const doors::Principal* principal) {
+  return principal == nullptr ? nullptr : QueuesOf(principal->grants());
 }
 
 // The store, as one caller may use it. Borrows both.
@@ -24,7 +24,7 @@ struct StoreAccess {
   doors::RouteStore& store;
   const doors::Principal* principal = nullptr;  // null: anybody, for all queues
 
-  const doors::QueueScope* queues() const { return QueuesOf(principal); }
+  const doors::NamePatterns* queues() const { return QueuesOf(principal); }
   // Whether what goes on for the caller must stop; nothing is begun for it any more.
   bool ended() const { return principal != nullptr && principal->ended(); }
 };
@@ -35,7 +35,7 @@ using ChangeBody = std::function<Result<void>(Context&)>;
 // Runs `body` in a transaction of whoever has `held`; asks there for everything if the body finds
 // that `lanes` are not enough.
 Result<void> RunUnder(Held lanes, doors::HeldScopes& held, store::Transaction& transaction,
-                      const doors::QueueScope* queues, const ChangeBody& body);
+                      const doors::NamePatterns* queues, const ChangeBody& body);
 // The key was valid when the request came, and is not any more: a fetch may have waited since.
 Error KeyEnded();
 

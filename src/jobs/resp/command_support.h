@@ -24,7 +24,7 @@ inline constexpr std::string_view kWorkOfJobs = "is done all day: the jobs tell 
 void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Handler handler);
 
 // The queues that the caller may touch; null: all.
-const doors::QueueScope* QueuesOf(const doors::Caller& caller);
+const doors::NamePatterns* QueuesOf(const doors::Caller& caller);
 
 Error Syntax(std::string_view text = "syntax error");
 

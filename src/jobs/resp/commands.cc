@@ -17,8 +17,8 @@ void ScopeOfJob(Args args, Held& held) { held.AddJob(args[1]); }
 void ScopeOfQueue(Args args, Held& held) { held.AddQueue(args[1]); }
 void ScopeOfNothing(Args /*args*/, Held& /*held*/) {}
 
-const doors::QueueScope* QueuesOf(const doors::Caller& caller) {
-  return caller.user == nullptr ? nullptr : caller.user->queues();
+const doors::NamePatterns* QueuesOf(const doors::Caller& caller) {
+  return caller.user == nullptr ? nullptr : QueuesOf(caller.user->grants());
 }
 
 void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Handler handler) {

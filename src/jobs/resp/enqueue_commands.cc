@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "base/time_text.h"
 #include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 #include "jobs/operations/enqueue_json.h"
 #include "jobs/resp/command_support.h"
 

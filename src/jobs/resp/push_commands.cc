@@ -199,7 +199,7 @@ void RunSubscribe(doors::RouteStore& routes, doors::ConnectionContext& context) 
   if (!fetch.ok()) return context.Fail(fetch.error().message);
   Result<void> valid = CheckFetch(fetch->request);
   for (const std::string& queue : fetch->request.queues) {
-    if (valid.ok()) valid = CheckQueue(session.user().queues(), queue);
+    if (valid.ok()) valid = CheckQueue(QueuesOf(session.user().grants()), queue);
   }
   if (!valid.ok()) return context.Fail(valid.error().message);
   if (fetch->block_ms) return Fail(context, "BLOCK is for JOB.FETCH: a subscription waits anyway");

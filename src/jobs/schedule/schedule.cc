@@ -9,11 +9,12 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "base/time_text.h"
 #include "jobs/ledger/due.h"
+#include "jobs/model/durations.h"
 #include "jobs/model/json_members.h"
 #include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
-#include "jobs/model/times.h"
 #include "jobs/operations/enqueue_json.h"
 #include "jobs/schedule/cron.h"
 #include "jobs/schedule/time_zone.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/model/times.h"
+#include "base/time_text.h"
 #include "jobs/operations/operations.h"
 #include "store/testing/fixture.h"
 #include "store/timers.h"

@@ -15,7 +15,7 @@
 
 #include "base/function_ref.h"
 #include "base/json_text.h"
-#include "jobs/model/times.h"
+#include "base/time_text.h"
 #include "jobs/webhook/webhook.h"
 #include "jobs/webhook/webhook_loop.h"
 #include "outside/backoff.h"

@@ -21,7 +21,7 @@ class WebhookLoopGuard final : public net::HttpHandler {
   WebhookLoopGuard(std::string origin, std::unique_ptr<net::HttpHandler> inner)
       : origin_(std::move(origin)), inner_(std::move(inner)) {}
 
-  size_t BodyLimit(const net::HttpRequest& head) override { return inner_->BodyLimit(head); }
+  size_t BodyLimit(net::HttpRequest& head) override { return inner_->BodyLimit(head); }
   boost::asio::awaitable<net::HttpReply> Handle(net::HttpRequest request) override;
   std::string RefusalBody(std::string_view path, int status, std::string_view message,
                           std::string_view request_id) override {

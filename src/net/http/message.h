@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -87,6 +88,9 @@ struct HttpRequest {
   std::string peer;  // "127.0.0.1:51234"
   bool tls = false;
   bool websocket = false;  // asks for an upgrade to WebSocket
+  // What the handler found out about the head (HttpHandler::BodyLimit) and wants to have again with
+  // the whole request. Nobody else looks at it.
+  std::shared_ptr<const void> note = {};
 
   // The first query parameter of that name, or nullopt.
   std::optional<std::string_view> Query(std::string_view name) const;

@@ -36,7 +36,7 @@ HttpServerOptions WithBudget(HttpServerOptions options) {
 
 }  // namespace
 
-size_t HttpHandler::BodyLimit(const HttpRequest& /*head*/) { return kDefaultBodyLimit; }
+size_t HttpHandler::BodyLimit(HttpRequest& /*head*/) { return kDefaultBodyLimit; }
 
 std::string HttpHandler::RefusalBody(std::string_view /*path*/, int status,
                                      std::string_view message, std::string_view request_id) {

@@ -133,8 +133,8 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
 
   // Asked when the head has arrived and before the body is read: how large the body may be. More
-  // gives 413. `head.body` is empty.
-  virtual size_t BodyLimit(const HttpRequest& head);
+  // gives 413. `head.body` is empty; `head.note` may be set.
+  virtual size_t BodyLimit(HttpRequest& head);
 
   // An exception that escapes gives 500 and is logged with the request id.
   virtual boost::asio::awaitable<HttpReply> Handle(HttpRequest request) = 0;

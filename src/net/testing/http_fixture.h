@@ -52,7 +52,7 @@ class ToyHttpHandler final : public HttpHandler {
     gate_.expires_at(boost::asio::steady_timer::time_point::max());
   }
 
-  size_t BodyLimit(const HttpRequest& head) override {
+  size_t BodyLimit(HttpRequest& head) override {
     if (head.segments.size() == 2 && head.segments[0] == "limit") {
       return std::stoul(head.segments[1]);
     }

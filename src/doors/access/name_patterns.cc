@@ -1,4 +1,4 @@
-#include "doors/resp/queue_scope.h"
+#include "doors/access/name_patterns.h"
 
 #include <fmt/format.h>
 
@@ -20,43 +20,41 @@ bool IsPrintable(std::string_view text) {
   return std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7F; });
 }
 
-Result<QueueScope::Pattern> ParsePattern(std::string_view text) {
-  QueueScope::Pattern pattern{.text = std::string(text), .prefix = text.ends_with('*')};
+Result<NamePatterns::Pattern> ParsePattern(std::string_view text) {
+  NamePatterns::Pattern pattern{.text = std::string(text), .prefix = text.ends_with('*')};
   if (pattern.prefix) pattern.text.pop_back();
   const bool elsewhere = pattern.text.find('*') != std::string::npos;
   if (text.empty() || text.size() > kMaxPatternBytes || elsewhere || !IsPrintable(text)) {
     return Error{ErrorCode::kInvalid,
-                 "queue_scope must be names of queues with commas between them, a * only at the "
-                 "end of one"};
+                 "must be names with commas between them, a * only at the end of one"};
   }
   return pattern;
 }
 
 }  // namespace
 
-Result<QueueScope> QueueScope::Parse(std::string_view text) {
-  QueueScope scope;
+Result<NamePatterns> NamePatterns::Parse(std::string_view text) {
+  NamePatterns names;
   for (bool more = true; more;) {
     const size_t comma = text.find(',');
     more = comma != std::string_view::npos;
-    CAIRN_ASSIGN_OR_RETURN(scope.patterns_.emplace_back(),
+    CAIRN_ASSIGN_OR_RETURN(names.patterns_.emplace_back(),
                            ParsePattern(Trimmed(text.substr(0, comma))));
-    if (scope.patterns_.size() > kMaxPatterns) {
-      return Error{ErrorCode::kInvalid,
-                   fmt::format("queue_scope names more than {} queues", kMaxPatterns)};
+    if (names.patterns_.size() > kMaxPatterns) {
+      return Error{ErrorCode::kInvalid, fmt::format("must have at most {} names", kMaxPatterns)};
     }
     if (more) text.remove_prefix(comma + 1);
   }
-  return scope;
+  return names;
 }
 
-bool QueueScope::Allows(std::string_view queue) const {
+bool NamePatterns::Allows(std::string_view name) const {
   return std::ranges::any_of(patterns_, [&](const Pattern& pattern) {
-    return pattern.prefix ? queue.starts_with(pattern.text) : queue == pattern.text;
+    return pattern.prefix ? name.starts_with(pattern.text) : name == pattern.text;
   });
 }
 
-std::string QueueScope::Describe() const {
+std::string NamePatterns::Describe() const {
   std::string text;
   for (const Pattern& pattern : patterns_) {
     if (!text.empty()) text.push_back(',');

@@ -1,0 +1,60 @@
+#include "doors/http/route_tree.h"
+
+#include <algorithm>
+
+namespace cairn::doors {
+
+bool IsParameter(std::string_view segment) {
+  return segment.starts_with('{') && segment.ends_with('}');
+}
+
+bool RouteTree::Add(std::span<const std::string_view> path, std::string_view method, size_t row) {
+  Node* node = &root_;
+  for (const std::string_view segment : path) {
+    std::unique_ptr<Node>& next = IsParameter(segment) ? node->parameter : node->literals[segment];
+    if (next == nullptr) next = std::make_unique<Node>();
+    node = next.get();
+  }
+  const auto same_method = [&](const auto& taken) { return taken.first == method; };
+  if (std::ranges::any_of(node->rows, same_method)) return false;
+  node->rows.emplace_back(method, row);
+  return true;
+}
+
+template <typename Visit>
+void RouteTree::ForEachFit(const Node& node, std::span<const std::string> path, size_t parameters,
+                           const Visit& visit) {
+  if (path.empty()) return visit(node, parameters);
+  const auto literal = node.literals.find(path.front());
+  if (literal != node.literals.end()) {
+    ForEachFit(*literal->second, path.subspan(1), parameters, visit);
+  }
+  if (node.parameter != nullptr) {
+    ForEachFit(*node.parameter, path.subspan(1), parameters + 1, visit);
+  }
+}
+
+std::optional<size_t> RouteTree::Find(std::span<const std::string> path,
+                                      std::string_view method) const {
+  std::optional<size_t> found;
+  size_t fewest = 0;
+  ForEachFit(root_, path, 0, [&](const Node& node, size_t parameters) {
+    if (found && parameters >= fewest) return;
+    for (const auto& [its_method, row] : node.rows) {
+      if (its_method != method) continue;
+      found = row;
+      fewest = parameters;
+    }
+  });
+  return found;
+}
+
+std::vector<std::string_view> RouteTree::MethodsOf(std::span<const std::string> path) const {
+  std::vector<std::string_view> methods;
+  ForEachFit(root_, path, 0, [&](const Node& node, size_t /*parameters*/) {
+    for (const auto& [method, row] : node.rows) methods.push_back(method);
+  });
+  return methods;
+}
+
+}  // namespace cairn::doors
