@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "admin/limits.h"
 #include "base/json_text.h"
 #include "doors/access/principal.h"
 #include "doors/turn/on_pool.h"
@@ -25,8 +26,6 @@ using doors::RouteCall;
 using net::HttpReply;
 using net::HttpResponse;
 
-// What one request may bring: it is held in memory. A larger dump comes in parts.
-constexpr size_t kMaxPartBytes = 32UL * 1024 * 1024;
 constexpr int64_t kMaxLine = std::numeric_limits<int64_t>::max() / 2;
 
 constexpr std::string_view kTakenSchema =

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "admin/limits.h"
 #include "base/json_text.h"
 #include "base/time_text.h"
 #include "doors/http/request_values.h"
@@ -24,12 +25,8 @@ using house::Role;
 using house::RoleName;
 using net::HttpReply;
 
-constexpr size_t kMaxNameBytes = 128;
-constexpr size_t kMinGivenKeyBytes = 16;
-constexpr size_t kMaxGivenKeyBytes = 256;
 constexpr size_t kKeyBytes = 32;
 constexpr int64_t kDefaultAuditPage = 100;
-constexpr int64_t kMaxAuditPage = 1'000;
 
 constexpr std::string_view kStatusSchema =
     R"({"type":"object","required":["auth_required","principal","role","queue_scope","permissions"],)"
@@ -157,8 +154,8 @@ bool IsWord(std::string_view text) {
 
 Result<std::string> NameOf(const boost::json::value& body) {
   std::string name = TextOf(body, "name");
-  if (name.empty() || name.size() > kMaxNameBytes || !IsWord(name)) {
-    return Bad(fmt::format("name must be 1 to {} bytes of text without blanks", kMaxNameBytes));
+  if (name.empty() || name.size() > kMaxKeyNameBytes || !IsWord(name)) {
+    return Bad(fmt::format("name must be 1 to {} bytes of text without blanks", kMaxKeyNameBytes));
   }
   // It would pass for the one with the password.
   if (name == doors::kDefaultUser) return Bad("name must not be default");

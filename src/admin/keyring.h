@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "admin/limits.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -30,7 +31,6 @@ namespace cairn::admin {
 
 // What a key's queue_scope grants (doors/access/grants.h).
 inline constexpr std::string_view kQueueKind = "queue";
-inline constexpr size_t kMaxKeys = 10'000;
 // How much later a use must be to be written down.
 inline constexpr int64_t kUsedEveryUs = 60'000'000;
 

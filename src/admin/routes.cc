@@ -10,6 +10,7 @@
 
 #include "admin/backup.h"
 #include "admin/metrics.h"
+#include "doors/http/request_values.h"
 #include "doors/turn/on_pool.h"
 
 namespace cairn::admin {
@@ -18,6 +19,7 @@ namespace {
 namespace json = boost::json;
 using boost::asio::awaitable;
 using doors::RouteCall;
+using doors::TextOf;
 using net::HttpReply;
 using net::HttpResponse;
 

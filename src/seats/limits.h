@@ -26,6 +26,9 @@ inline constexpr int64_t kDefaultSeatsPerBooking = 4;
 // Seats that one BLOCK or UNBLOCK names.
 inline constexpr size_t kMaxSeatsPerBlock = 10'000;
 
+// Entries of one page of a list.
+inline constexpr int64_t kMaxPage = 1'000;
+
 inline constexpr int64_t kDefaultHoldSeconds = 900;
 inline constexpr int64_t kMaxHoldSeconds = 7'200;
 // How long a booking that holds nothing any more can still be looked at.

@@ -14,6 +14,7 @@
 #include "base/json_text.h"
 #include "doors/http/request_values.h"
 #include "seats/feed.h"
+#include "seats/limits.h"
 #include "seats/operations.h"
 #include "seats/queries.h"
 #include "seats/refusal.h"
@@ -33,8 +34,6 @@ using doors::SwitchOf;
 using doors::TextOf;
 using net::HttpReply;
 using net::HttpResponse;
-
-constexpr int64_t kMaxPage = 1'000;
 
 // What all routes share; they are database 0's.
 struct Parts {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The bounds of the command door. What the protocol itself may carry is bounded by net::RespLimits.
+// The bounds of both doors. What the protocol itself may carry is bounded by net::RespLimits.
 namespace cairn::doors {
 
 // Databases that SELECT reaches: 0 … kDatabases - 1.
@@ -12,6 +12,10 @@ inline constexpr int kDatabases = 16;
 // What one connection may queue between MULTI and EXEC.
 inline constexpr size_t kMaxQueuedCommands = 1'000'000;
 inline constexpr size_t kMaxQueuedBytes = 1024UL * 1024 * 1024;
+
+// Names of one kind that a key may be limited to, and the bytes of each.
+inline constexpr size_t kMaxPatterns = 100;
+inline constexpr size_t kMaxPatternBytes = 256;
 
 // Keys one connection may watch.
 inline constexpr size_t kMaxWatchedKeys = 100'000;

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
+#include "doors/access/limits.h"
+
 namespace cairn::doors {
 namespace {
-
-constexpr size_t kMaxPatterns = 100;
-constexpr size_t kMaxPatternBytes = 256;
 
 std::string_view Trimmed(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));

@@ -10,6 +10,7 @@
 #include "jobs/http/route_support.h"
 #include "jobs/http/throughput.h"
 #include "jobs/ledger/event.h"
+#include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
 
 namespace cairn::jobs {
@@ -19,7 +20,6 @@ using doors::RouteCall;
 using net::HttpReply;
 
 constexpr size_t kStreamBatch = 256;
-constexpr int64_t kMaxPage = 1'000;
 
 struct EventFilter {
   std::vector<std::string> queues;

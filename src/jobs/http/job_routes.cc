@@ -9,6 +9,7 @@
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
 #include "jobs/ledger/verify.h"
+#include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
 #include "jobs/model/topics.h"
 #include "jobs/operations/job_json.h"
@@ -20,9 +21,7 @@ using doors::RouteCall;
 using net::HttpReply;
 using net::HttpResponse;
 
-constexpr size_t kMaxBulkGet = 1'000;
 constexpr int64_t kDefaultWaitSeconds = 30;
-constexpr int64_t kMaxWaitSeconds = 60;
 
 // --- Looking ------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@
 #include "jobs/http/route_support.h"
 #include "jobs/model/json_check.h"
 #include "jobs/model/json_members.h"
+#include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
 #include "jobs/operations/enqueue_json.h"
 #include "jobs/operations/job_json.h"
@@ -19,11 +20,6 @@ namespace {
 
 using doors::RouteCall;
 using net::HttpReply;
-
-// Many jobs of a few kilobytes each, or a few of the largest.
-constexpr size_t kBatchBodyLimit = 64 * 1024 * 1024;
-// A payload, tags, a checkpoint and a chain, each as large as they may be.
-constexpr size_t kEnqueueBodyLimit = 5 * kMaxPayloadBytes;
 
 HttpReply EnqueuedReply(const EnqueueResult& result) {
   std::string text;
@@ -301,7 +297,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
                           Refused(404, "It names a job or batch that does not exist."),
                           Refused(409, "It names something that is not open for it."),
                           Refused(413, "It is too large.")},
-            .body_limit = kEnqueueBodyLimit},
+            .body_limit = kMaxEnqueueBodyBytes},
            PostEnqueue);
   AddRoute(parts, table,
            {.method = "POST",
@@ -317,7 +313,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
                           Refused(404, "One names something that does not exist."),
                           Refused(409, "One names something that is not open for it."),
                           Refused(413, "One of them is too large.")},
-            .body_limit = kBatchBodyLimit},
+            .body_limit = kMaxBatchBodyBytes},
            PostEnqueueBatch);
   AddRoute(parts, table,
            {.method = "POST",
@@ -335,7 +331,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
                           {200, "It was there: `job_id` holds the key.", kEnqueuedSchema},
                           Refused(400, "It makes no sense."),
                           Refused(413, "It is too large.")},
-            .body_limit = kEnqueueBodyLimit},
+            .body_limit = kMaxEnqueueBodyBytes},
            PostInbound);
   AddRoute(parts, table,
            {.method = "POST",
@@ -360,7 +356,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
                           Refused(404, "There is no such batch."),
                           Refused(409, "The batch is sealed."),
                           Refused(413, "One of them is too large.")},
-            .body_limit = kBatchBodyLimit},
+            .body_limit = kMaxBatchBodyBytes},
            PostBatchJobs);
   AddRoute(parts, table,
            {.method = "POST",

@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
+#include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
 #include "jobs/model/topics.h"
 #include "jobs/operations/job_json.h"
@@ -18,8 +19,6 @@ namespace {
 using doors::RouteCall;
 using net::HttpReply;
 using net::HttpResponse;
-
-constexpr int64_t kMaxWaitSeconds = 60;
 
 // A list of things, each appended as JSON.
 template <typename Thing>

@@ -8,6 +8,7 @@
 #include "base/time_text.h"
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
+#include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
 #include "jobs/webhook/webhook.h"
 #include "jobs/webhook/webhook_targets.h"
@@ -17,8 +18,6 @@ namespace {
 
 using doors::RouteCall;
 using net::HttpReply;
-
-constexpr int64_t kMaxPage = 1'000;
 
 void AppendWebhook(const Webhook& webhook, const WebhookState& state, std::string& out) {
   out += R"({"id":)";

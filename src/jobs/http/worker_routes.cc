@@ -10,6 +10,7 @@
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
 #include "jobs/model/json_members.h"
+#include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
 #include "jobs/operations/handing_out.h"
 #include "jobs/operations/job_json.h"
@@ -23,10 +24,6 @@ using net::HttpResponse;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr int64_t kDefaultWaitMs = 30'000;
-constexpr int64_t kMaxWaitMs = 60'000;
-// Results of a full batch.
-constexpr size_t kAckBodyLimit = 64 * 1024 * 1024;
-constexpr size_t kOneBodyLimit = 4 * kMaxDocumentBytes;
 
 // --- Fetch --------------------------------------------------------------------------------------
 
@@ -50,7 +47,7 @@ Result<Fetching> FetchingOf(const RouteCall& call) {
                   .count = static_cast<size_t>(
                       std::clamp<int64_t>(NumberOf(body, "count").value_or(1), 1, kMaxFetch))},
       .wait_ms = std::clamp<int64_t>(SecondsOf(body, "wait").value_or(otherwise(kDefaultWaitMs)), 0,
-                                     kMaxWaitMs)};
+                                     kMaxWaitSeconds * 1'000)};
   if (fetching.request.lease_ms < kMinLeaseMs || fetching.request.lease_ms > kMaxLeaseMs) {
     return Refuse(Reason::kValidation,
                   fmt::format("a lease must be from {} to {} ms", kMinLeaseMs, kMaxLeaseMs));
@@ -373,14 +370,14 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
                      Refused(404, "There is no such job."),
                      Refused(409, "The lease is not this worker's any more."),
                      Refused(413, "The result is too large.")},
-       .body_limit = kOneBodyLimit},
+       .body_limit = kMaxReportBodyBytes},
       PostAck);
   add({.path = "/api/v1/ack/batch",
        .summary = "Completes jobs, each as if alone, in one commit.",
        .request_schema = kAckBatchSchema,
        .responses = {{200, "How many, and which not.", kAckedSchema},
                      Refused(400, "It makes no sense; nothing was done.")},
-       .body_limit = kAckBodyLimit},
+       .body_limit = kMaxBatchBodyBytes},
       PostAckBatch);
   add({.path = "/api/v1/fail/{id}",
        .summary = "An attempt has failed.",
@@ -404,7 +401,7 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .request_schema = kHeartbeatSchema,
        .responses = {{200, "What to do with each job.", kHeartbeatReplySchema},
                      Refused(400, "It makes no sense.")},
-       .body_limit = kAckBodyLimit},
+       .body_limit = kMaxBatchBodyBytes},
       PostHeartbeat);
 }
 

@@ -25,6 +25,20 @@ inline constexpr size_t kMaxAckBatch = 512;
 // What one answer shows or hands out of jobs: past it a page or a fetch ends early, and what cannot
 // end early is refused.
 inline constexpr size_t kMaxAnswerBytes = 16 * 1024 * 1024;
+// Entries of one page of events or deliveries, jobs of one bulk-get.
+inline constexpr int64_t kMaxPage = 1'000;
+inline constexpr size_t kMaxBulkGet = 1'000;
+// How long a request may wait for a job, for an end, for an empty queue.
+inline constexpr int64_t kMaxWaitSeconds = 60;
+
+// Bodies of HTTP requests. Of an enqueue: a payload, tags, a checkpoint and a chain, each as large
+// as they may be.
+inline constexpr size_t kMaxEnqueueBodyBytes = 5 * kMaxPayloadBytes;
+// Of what a worker reports about one job.
+inline constexpr size_t kMaxReportBodyBytes = 4 * kMaxDocumentBytes;
+// Of a batch, enqueued or acknowledged: many jobs of a few kilobytes each, or a few of the largest.
+inline constexpr size_t kMaxBatchBodyBytes = 64 * 1024 * 1024;
+
 inline constexpr size_t kMaxDependencies = 100;
 inline constexpr size_t kMaxChainSteps = 100;
 
