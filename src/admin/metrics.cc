@@ -165,8 +165,8 @@ void CollectStore(const MetricsSnapshot& snapshot, Collector& collector) {
                   store.durable_commit);
   collector.Counter("cairn_store_cache_hits_total", "Reads answered by the value cache.",
                     store.cache_hits);
-  collector.Counter("cairn_store_cache_misses_total", "Reads that the value cache had not.",
-                    store.cache_misses);
+  collector.Counter("cairn_store_cache_misses_total",
+                    "Reads that the value cache could not answer.", store.cache_misses);
   constexpr std::string_view kMemory = "Memory in use by the store's parts.";
   collector.Gauge("cairn_store_memory_bytes", kMemory, store.cache_bytes,
                   {{"part", "value_cache"}});

@@ -247,19 +247,19 @@ std::vector<Setting> MakeFirstSettings() {
               "password or key."},
              &Config::insecure),
       Cors({"cors.origins",
-            "Which web pages may use HTTP from a browser, beside those of its own origin: * "
+            "Which web pages may use HTTP from a browser, besides those of its own origin: * "
             "all, none, or a list of origins, where local means pages served on this "
             "machine."}),
       Hosts({"allowed_hosts",
-             "While http is bound to loopback and nobody needs a password or a key: names "
-             "under which HTTP may be asked beside localhost and loopback addresses, or * "
-             "for any. Others get 421, because a web site can make its own name point "
+             "While http is bound to loopback and nobody needs a password or a key: host "
+             "names that HTTP accepts besides localhost and loopback addresses, or * for "
+             "any. Others get 421, because a web site can make its own name point "
              "here."}),
       Duration({"audit.kept", "How long entries of the audit log are kept."}, &Config::audit_kept,
                hours(1), hours(10 * 365 * 24)),
       Size({"audit.bytes",
             "How large the audit log may become: seven eighths for changes, one for counted "
-            "refusals. Beyond that the oldest entries go of whoever has the most."},
+            "refusals. Past that, the oldest entries of the principal with the most go first."},
            &Config::audit_bytes, 1ULL << 20, 1ULL << 40),
       Size({"limits.bulk", "The largest argument of a Redis-protocol request."},
            &Config::limit_bulk_bytes, 1ULL << 20, 512ULL << 20),
@@ -269,7 +269,7 @@ std::vector<Setting> MakeFirstSettings() {
       WithDefaultText(
           Size({"limits.transaction",
                 "What one command, script or MULTI may write at once: keys, values and 64 "
-                "bytes each time that a row is written. Past it nothing of it is done."},
+                "bytes each time that a row is written. A larger write fails and changes nothing."},
                &Config::limit_transaction_bytes, 64ULL << 20, 2ULL << 30),
           "a quarter of `memory`, 64MiB to 1GiB"),
       WithDefaultText(

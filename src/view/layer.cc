@@ -59,8 +59,8 @@ class ViewLayer final : public house::Layer {
   void Declare(house::Declarations& declarations) const override {
     declarations.AddSetting(house::WithDefaultText(
         house::PathSetting({kFile,
-                            "The SQLite file of the search view over jobs, one per server. Lost, "
-                            "it is built anew."},
+                            "The SQLite file of the search view over jobs, one per server. If it "
+                            "is lost, it is rebuilt."},
                            "FILE"),
         "view.sqlite in the data directory"));
   }

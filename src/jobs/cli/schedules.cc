@@ -160,7 +160,7 @@ house::Verb SchedulesVerb() {
                   {"catch-up", "none|one|all",
                    "create, update: for ticks that were missed (default: one)"},
                   {"catch-up-window", "24h",
-                   "create, update: how late a tick may be made up for (default: 24h)"}},
+                   "create, update: how late a missed tick may still run (default: 24h)"}},
       .run = Run};
   for (const ActionRow& row : Actions()) verb.actions.push_back(row.action);
   return verb;

@@ -25,7 +25,7 @@ constexpr std::string_view kNewScheduleSchema =
     R"("description":"While the job of the tick before has not ended; skip unless given."},)"
     R"("catch_up":{"type":"string","enum":["none","one","all"],)"
     R"("description":"For ticks that were missed; one unless given."},)"
-    R"("catch_up_window":{"type":"string","description":"How late a tick may be made up for; 24h unless given."},)"
+    R"("catch_up_window":{"type":"string","description":"How late a missed tick may still run; 24h unless given."},)"
     R"("paused":{"type":"boolean"},)"
     R"("queue":{"type":"string","description":"Of the job, whose other options stand here, too."}}})";
 
