@@ -4,7 +4,11 @@
 One server with one event loop. For each command a connection sends PING after PING while another runs
 the command; printed are the command's time and the median, the 99th percentile and the largest time of
 a PING. With --writes the other connection sends SET instead, whose commit goes the same way as that of
-the large command.
+the large command. A script that runs for long makes the server answer BUSY, as Redis does; the last column
+counts those answers. They are timed like the others.
+
+At a million members it writes some hundred megabytes in one transaction, so the server is started with limits that
+allow it; it takes up to 8 GB of memory.
 
   bench/stall/run.py
   bench/stall/run.py --members 100000 --test zunionstore
@@ -26,6 +30,8 @@ from servers import decode, encode, start_cairn  # noqa: E402  (found through th
 import socket  # noqa: E402
 
 BATCH = 1_000
+# Enough for BITOP on 512 MB, which writes as much, and for SMEMBERS of a million.
+LIMITS = ("--memory", "4GiB", "--limits-transaction", "2GiB", "--limits-reply", "1GiB", "--limits-buffers", "4GiB")
 
 
 def connect(server):
@@ -38,6 +44,15 @@ def run(server, command):
     with connection:
         connection.sendall(encode(command))
         return decode(stream)
+
+
+def refusal_of(server, command):
+    """Runs the command. Returns why it was refused, or None."""
+    try:
+        run(server, command)
+    except SystemExit as refusal:
+        return str(refusal)
+    return None
 
 
 def fill(server, members, string_bytes):
@@ -69,13 +84,15 @@ def tests(members):
 
 
 def measure(server, command, probe):
+    refusals = []
     done = threading.Event()
 
     def execute():
-        run(server, command)
+        refusals.append(refusal_of(server, command))
         done.set()
 
     times = []
+    busy = 0
     connection, stream = connect(server)
     with connection:
         request = encode(probe)
@@ -85,12 +102,15 @@ def measure(server, command, probe):
         while not done.is_set():
             sent = time.perf_counter()
             connection.sendall(request)
-            decode(stream)
+            reply = stream.readline()
             times.append(time.perf_counter() - sent)
+            busy += reply.startswith(b"-BUSY")
+            if not reply.startswith((b"+", b"-BUSY")):
+                raise SystemExit(f"{probe[0]} was answered with {reply!r}")
             time.sleep(0.0005)
         took = time.perf_counter() - begin
         thread.join()
-    return took, sorted(times)
+    return took, sorted(times), busy, refusals[0]
 
 
 def main():
@@ -101,18 +121,20 @@ def main():
     parser.add_argument("--test", action="append", choices=tests(0))
     arguments = parser.parse_args()
     directory = tempfile.mkdtemp(prefix="cairn-bench-")
-    server = start_cairn(directory, "interval", ("--io-threads", "1"))
+    server = start_cairn(directory, "interval", ("--io-threads", "1", *LIMITS))
     try:
         fill(server, arguments.members, arguments.string_mib << 20)
         probe = ("SET", "probe", "v") if arguments.writes else ("PING",)
-        print(f"{'command':<12} {'ran ms':>8} {probe[0] + 's':>7} {'p50 ms':>7} {'p99 ms':>7} {'max ms':>7}")
+        print(f"{'command':<12} {'ran ms':>8} {probe[0] + 's':>7} {'p50 ms':>7} {'p99 ms':>7} {'max ms':>7} {'BUSY':>5}")
         for name, command in tests(arguments.members).items():
             if arguments.test and name not in arguments.test:
                 continue
-            took, times = measure(server, command, probe)
+            took, times, busy, refusal = measure(server, command, probe)
             p99 = times[int(len(times) * 0.99)]
             print(f"{name:<12} {took * 1e3:8.0f} {len(times):7} {statistics.median(times) * 1e3:7.2f} "
-                  f"{p99 * 1e3:7.2f} {times[-1] * 1e3:7.2f}")
+                  f"{p99 * 1e3:7.2f} {times[-1] * 1e3:7.2f} {busy:5}")
+            if refusal:
+                print(f"  {refusal}")
     finally:
         server.stop()
         shutil.rmtree(directory)

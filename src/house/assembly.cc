@@ -77,8 +77,7 @@ void Assembly::Stop() {
   timers_.Stop();
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) (*layer)->Stop();
   loops_.Stop();
-  // Work that began for an HTTP request hands its result to a loop, so the loops must still exist.
-  instance_.pool().Stop();
+  instance_.StopPools();
 }
 
 std::unique_ptr<net::HttpHandler> Assembly::WrapHttp(

@@ -148,7 +148,7 @@ TEST_F(TransactionLimitTest, GroupsDoNotMakeOneLargeWrite) {
 
 TEST_F(TransactionLimitTest, WritesThatWaitAreNotMergedIntoOneLargeWrite) {
   CAIRN_TEST_ROCKS_ONLY("groups");
-  options_.memory.transaction_bytes = 16 << 20;
+  options_.memory.transaction_bytes = 128 << 20;  // half of it is room for all of them at once
   Reopen();
   const uint64_t before = store_->stats().engine_writes;
   constexpr int kThreads = 6;
@@ -169,6 +169,42 @@ TEST_F(TransactionLimitTest, WritesThatWaitAreNotMergedIntoOneLargeWrite) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(store_->stats().engine_writes - before, static_cast<uint64_t>(kThreads));
   EXPECT_EQ(Get("thread5/99"), Piece());
+}
+
+TEST_F(TransactionLimitTest, LargeBodiesThatHaveNoRoomTogetherAllCommit) {
+  options_.memory.transaction_bytes = 8 << 20;
+  Reopen();
+  constexpr int kThreads = 6;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const std::string name = "thread" + std::to_string(i) + "/";
+      const auto commit = store_->Run(Scope(name), [&](Transaction& txn) -> Result<void> {
+        PutPieces(txn, name, 60);
+        return {};
+      });
+      EXPECT_TRUE(commit.ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < kThreads; ++i) EXPECT_EQ(Get(fmt::format("thread{}/59", i)), Piece());
+}
+
+TEST_F(TransactionLimitTest, ALoopKeepsNoMoreThanItHasTimeFor) {
+  CAIRN_TEST_ROCKS_ONLY("groups");
+  options_.memory.transaction_bytes = 256 << 20;
+  Reopen();
+  const std::unique_ptr<Group> group = store_->NewGroup();
+  const auto ran = group->Run(Scope("a"), Access::kWrite, [](Transaction& txn) -> Result<void> {
+    PutPieces(txn, "a", 1'000);
+    EXPECT_FALSE(
+        txn.Scan(Range::All(Space::kData), {}, [](BytesView, BytesView) { return true; }).ok());
+    return {};  // it has not noticed
+  });
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code, ErrorCode::kWouldBlock);
+  ASSERT_TRUE(group->Finish().ok());
+  EXPECT_TRUE(ScanAll(Range::All(Space::kData)).empty());
 }
 
 }  // namespace

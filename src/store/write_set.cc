@@ -11,10 +11,16 @@ namespace cairn::store {
 namespace {
 
 constexpr size_t kInitialSlots = 256;  // a power of two, like every later size
-constexpr size_t kChunkBytes = 64 * 1024;
+// Chunks grow with the set. An allocator that keeps freed memory for later gives large pieces back
+// at once; jemalloc does from 8 MiB on.
+constexpr size_t kMinChunkBytes = 64 * 1024;
+constexpr size_t kMaxChunkBytes = 8 * 1024 * 1024;
 // What Clear keeps to be used again; more than this is freed.
 constexpr size_t kKeptBytes = 4 * 1024 * 1024;
 constexpr size_t kKeptRows = 64 * 1024;
+// Room that every set may take without asking, and how much is asked for at a time.
+constexpr size_t kFreeRoomBytes = 1024 * 1024;
+constexpr size_t kRoomStepBytes = 1024 * 1024;
 
 bool Less(Space a_space, BytesView a, Space b_space, BytesView b) {
   return a_space != b_space ? a_space < b_space : a < b;
@@ -38,7 +44,12 @@ bool WriteSet::ByKey::operator()(const Key& a, uint32_t b) const {
   return Less(a.space, a.bytes, (*rows)[b].space, (*rows)[b].key);
 }
 
-WriteSet::WriteSet(size_t limit) : limit_(limit), body_end_(limit), slots_(kInitialSlots) {}
+WriteSet::WriteSet(size_t limit, WriteRoom* room)
+    : limit_(limit),
+      body_end_(limit),
+      room_(room),
+      room_end_(room == nullptr ? std::numeric_limits<size_t>::max() : kFreeRoomBytes),
+      slots_(kInitialSlots) {}
 
 void WriteSet::BeginBody() {
   over_limit_ = false;
@@ -52,7 +63,15 @@ bool WriteSet::Charge(size_t bytes) {
     return false;
   }
   bytes_ += bytes;
+  if (bytes_ > room_end_) TakeRoom();
   return true;
+}
+
+void WriteSet::TakeRoom() {
+  if (!place_) place_.emplace(*room_);
+  const size_t more = bytes_ - room_end_ + kRoomStepBytes;
+  place_->Grow(more);
+  room_end_ += more;
 }
 
 Error WriteSet::limit_error() const {
@@ -69,7 +88,7 @@ BytesView WriteSet::Copy(BytesView bytes) {
     chunk_used_ = 0;
   }
   if (chunk_ == chunks_.size()) {
-    const size_t size = std::max(kChunkBytes, bytes.size());
+    const size_t size = std::max(bytes.size(), std::clamp(bytes_, kMinChunkBytes, kMaxChunkBytes));
     chunks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
     chunk_used_ = 0;
   }
@@ -306,6 +325,10 @@ void WriteSet::Clear() {
   });
   chunk_ = 0;
   chunk_used_ = 0;
+  if (place_) {
+    place_.reset();
+    room_end_ = kFreeRoomBytes;
+  }
 }
 
 }  // namespace cairn::store

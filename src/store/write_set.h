@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "store/scopes.h"
 #include "store/space.h"
 #include "store/transaction.h"
+#include "store/write_room.h"
 
 namespace cairn::store {
 
@@ -58,8 +60,8 @@ class WriteSet {
   // What a write takes beside its key and its value, in memory and in the log.
   static constexpr size_t kWriteOverheadBytes = 64;
 
-  // `limit` is what one body may take, in bytes().
-  explicit WriteSet(size_t limit = std::numeric_limits<size_t>::max());
+  // `limit` is what one body may take, in bytes(). With a room, writes wait for their share of it.
+  explicit WriteSet(size_t limit = std::numeric_limits<size_t>::max(), WriteRoom* room = nullptr);
   WriteSet(const WriteSet&) = delete;
   WriteSet& operator=(const WriteSet&) = delete;
 
@@ -169,6 +171,7 @@ class WriteSet {
 
   // Whether the body may take so many bytes more; if so, it has.
   bool Charge(size_t bytes);
+  void TakeRoom();
   void Set(Key key, State state, BytesView value);
   uint32_t FindRow(Key key, uint64_t hash) const;  // kNoRow if absent
   uint32_t AddRow(Key key, uint64_t hash);
@@ -192,6 +195,10 @@ class WriteSet {
   size_t bytes_ = 0;
   size_t body_end_;  // what bytes_ may grow to
   bool over_limit_ = false;
+
+  WriteRoom* const room_;                  // null: it need not wait
+  std::optional<WriteRoom::Place> place_;  // once it is large
+  size_t room_end_;                        // what bytes_ may grow to before more room is taken
 
   uint32_t origin_ = 0;
   std::vector<Row> rows_;

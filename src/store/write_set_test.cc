@@ -247,5 +247,20 @@ TEST(WriteSetTest, WritesOfOneKeyCountEachTime) {
   EXPECT_LE(writes.bytes(), 10'000u);
 }
 
+TEST(WriteSetTest, LargeSetsTakeRoomUntilTheyAreCleared) {
+  constexpr size_t kMegabyte = 1'000'000;
+  WriteRoom room(100 * kMegabyte);
+  WriteSet small(100 * kMegabyte, &room);
+  small.Put(DataKey("a"), "1");
+  EXPECT_EQ(room.used(), 0u);
+  WriteSet large(100 * kMegabyte, &room);
+  for (int i = 0; i < 20; ++i) large.Put(DataKey(std::to_string(i)), Bytes(kMegabyte, 'x'));
+  EXPECT_GT(room.used(), 18 * kMegabyte);
+  EXPECT_LT(room.used(), 22 * kMegabyte);
+  EXPECT_EQ(Find(large, "19"), Bytes(kMegabyte, 'x'));
+  large.Clear();
+  EXPECT_EQ(room.used(), 0u);
+}
+
 }  // namespace
 }  // namespace cairn::store

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <charconv>
 #include <fstream>
 #include <string>
@@ -124,6 +125,42 @@ TEST_F(MemoryTest, RepliesThatNobodyReads) {
   for (int i = 0; i < 20; ++i) unread.push_back(SendUnread(Repeated(Request({"GET", "k"}), 1000)));
   EXPECT_EQ(Ask({"PING"}), "PONG");
   EXPECT_THAT(Ask({"GET", "k"}), HasSubstr("xxx")) << "who reads is served";
+}
+
+// Served, refused by name, or cut off because the requests of all together are more than
+// limits.buffers.
+TEST_F(MemoryTest, LargeValuesThatAreSetAndReadAtOnce) {
+  constexpr int kClients = 18;
+  std::atomic<int> set = 0;
+  std::atomic<int> read = 0;
+  AtOnce(kClients, [&](int i) {
+    const std::string key = fmt::format("large{}", i);
+    const std::string value(40 * kMegabyte + static_cast<size_t>(i) * 20 * kMegabyte / kClients,
+                            static_cast<char>('a' + i));
+    const std::string request = Request({"SET", key, value});
+    for (int round = 0; round < 4; ++round) {
+      net::RespClient client = SendUnread(request);
+      const auto written = client.Receive();
+      if (written.ok() && written->ToString() == "OK") {
+        ++set;
+      } else if (written.ok()) {
+        EXPECT_THAT(written->ToString(), HasSubstr("limits."));
+      }
+      net::RespClient reader = Connect();
+      const auto found = reader.Command({"GET", key});
+      if (found.ok() && found->text == value) {
+        ++read;
+      } else if (found.ok() && found->is_error()) {
+        EXPECT_THAT(found->text, HasSubstr("limits."));
+      } else if (found.ok()) {
+        EXPECT_TRUE(found->is_null()) << found->text.size() << " bytes of " << value.size();
+      }
+    }
+  });
+  EXPECT_GT(set, 0);
+  EXPECT_GT(read, 0);
+  // Large transactions take turns. Eight at once would need more than this.
+  EXPECT_LT(PeakBytes(), 830 * kMegabyte);
 }
 
 TEST_F(MemoryTest, RequestsThatNeverEnd) {

@@ -207,7 +207,8 @@ void ReplyFields(CommandContext& context, const std::vector<Field>& fields, bool
 Result<void> OneRandomField(CommandContext& context, Random& random) {
   CAIRN_ASSIGN_OR_RETURN(Fields hash, LoadHash(context));
   if (hash.wrong_type()) return context.Fail(kWrongType);
-  CAIRN_ASSIGN_OR_RETURN(const std::vector<Field> picked, PickDistinctFields(hash, 1, random));
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<Field> picked,
+                         PickDistinctFields(context, hash, 1, random));
   if (picked.empty()) {
     context.reply.Null();
   } else {
@@ -236,8 +237,8 @@ Result<void> HRandField(CommandContext& context, Random& random) {
     return context.Fail(kOutOfRange);
   }
   CAIRN_ASSIGN_OR_RETURN(const std::vector<Field> picked,
-                         repeated ? PickFields(hash, pick.count, random)
-                                  : PickDistinctFields(hash, pick.count, random));
+                         repeated ? PickFields(context, hash, pick.count, random)
+                                  : PickDistinctFields(context, hash, pick.count, random));
   ReplyFields(context, picked, with_values);
   return {};
 }

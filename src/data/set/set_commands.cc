@@ -149,9 +149,9 @@ Result<void> RandomMembers(CommandContext& context, Random& random) {
   if (set.wrong_type()) return context.Fail(kWrongType);
   const bool repeated = pick.repeated && set.count() > 0;
   if (repeated && pick.count > kMaxRandomPicks) return context.Fail("ERR value is out of range");
-  CAIRN_ASSIGN_OR_RETURN(
-      const std::vector<Field> picked,
-      repeated ? PickFields(set, pick.count, random) : PickDistinctFields(set, pick.count, random));
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<Field> picked,
+                         repeated ? PickFields(context, set, pick.count, random)
+                                  : PickDistinctFields(context, set, pick.count, random));
   context.reply.ArrayHeader(picked.size());
   for (const Field& field : picked) context.reply.Bulk(field.member);
   return {};
@@ -162,14 +162,16 @@ Result<void> SRandMember(CommandContext& context, Random& random) {
   if (context.args.size() == 3) return RandomMembers(context, random);
   CAIRN_ASSIGN_OR_RETURN(Fields set, LoadSet(context));
   if (set.wrong_type()) return context.Fail(kWrongType);
-  CAIRN_ASSIGN_OR_RETURN(const std::vector<Field> picked, PickDistinctFields(set, 1, random));
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<Field> picked,
+                         PickDistinctFields(context, set, 1, random));
   ReplyOne(context, picked);
   return {};
 }
 
 Result<std::vector<Field>> TakeMembers(CommandContext& context, Fields& set, uint64_t count,
                                        Random& random) {
-  CAIRN_ASSIGN_OR_RETURN(std::vector<Field> picked, PickDistinctFields(set, count, random));
+  CAIRN_ASSIGN_OR_RETURN(std::vector<Field> picked,
+                         PickDistinctFields(context, set, count, random));
   for (const Field& field : picked) CAIRN_RETURN_IF_ERROR(set.Remove(field.member));
   if (!picked.empty()) set.Save(context, doors::kEventSet, "spop");
   return picked;

@@ -28,6 +28,11 @@ using doors::Command;
 using doors::CommandContext;
 using doors::ParseInteger;
 
+// A long string is read into the reply: one that is too large for it is not read at all.
+Result<void> ReplyPart(CommandContext& context, StringValue& string, size_t offset, size_t length) {
+  return string.ReadTo(context.reply.BulkToFill(length), offset);
+}
+
 Result<void> ReplyString(CommandContext& context, const Entry& entry) {
   if (!entry.exists()) {
     // Commands that only read have told of it when they looked.
@@ -39,8 +44,7 @@ Result<void> ReplyString(CommandContext& context, const Entry& entry) {
     context.reply.Bulk(entry.payload());
   } else {
     CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Open(entry));
-    CAIRN_ASSIGN_OR_RETURN(const BytesView text, string.ReadAll());
-    context.reply.Bulk(text);
+    return ReplyPart(context, string, 0, string.size());
   }
   return {};
 }
@@ -109,9 +113,7 @@ Result<void> GetRange(CommandContext& context) {
   if (string.wrong_type()) return context.Fail(kWrongType);
   const Slice slice = FindSlice(string.size(), start, end);
   CAIRN_RETURN_IF_ERROR(doors::LeaveLoopIfLong(context, slice.length));
-  CAIRN_ASSIGN_OR_RETURN(const Bytes part, string.Read(slice.offset, slice.length));
-  context.reply.Bulk(part);
-  return {};
+  return ReplyPart(context, string, slice.offset, slice.length);
 }
 
 // --- SET and its relatives ----------------------------------------------------------------------

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "data/value/limits.h"
+#include "doors/resp/loop_work.h"
 
 namespace cairn::data {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 constexpr uint64_t kCountedMembers = 512;
 // How many members behind a random place are candidates. More would be more even, and slower.
 constexpr uint64_t kWindow = 32;
+// What a pick takes beside the store: a random number, a look at those chosen before, a copy.
+constexpr uint64_t kPickNs = 500;
 
 // Whether it pays to go through the members once rather than to a place of its own for each pick.
 bool CountsOff(const Fields& fields, uint64_t picks) {
@@ -33,6 +36,7 @@ Result<std::vector<Field>> FieldsAt(Fields& fields, const std::vector<uint64_t>&
   const auto visit = [&](BytesView member, BytesView value) -> Result<bool> {
     while (wanted != order.end() && numbers[*wanted] == number) {
       found[*wanted++] = {Bytes(member), Bytes(value)};
+      CAIRN_RETURN_IF_ERROR(fields.Gather(member.size() + value.size()));
     }
     ++number;
     return wanted != order.end();
@@ -42,14 +46,19 @@ Result<std::vector<Field>> FieldsAt(Fields& fields, const std::vector<uint64_t>&
 }
 
 // `count` different numbers below `bound`, each such choice equally likely (Floyd's way: one random
-// number each).
+// number each). In order.
 std::vector<uint64_t> DistinctNumbers(uint64_t bound, uint64_t count, Random& random) {
-  std::set<uint64_t> chosen;
+  std::vector<bool> chosen(bound);
   for (uint64_t last = bound - count; last < bound; ++last) {
     const uint64_t number = random.Below(last + 1);
-    if (!chosen.insert(number).second) chosen.insert(last);
+    chosen[chosen[number] ? last : number] = true;
   }
-  return {chosen.begin(), chosen.end()};
+  std::vector<uint64_t> numbers;
+  numbers.reserve(count);
+  for (uint64_t number = 0; number < bound; ++number) {
+    if (chosen[number]) numbers.push_back(number);
+  }
+  return numbers;
 }
 
 // One of the members behind a random place. There are more than kWindow.
@@ -82,8 +91,10 @@ Result<std::vector<Field>> AllFields(Fields& fields) {
 
 }  // namespace
 
-Result<std::vector<Field>> PickDistinctFields(Fields& fields, uint64_t count, Random& random) {
+Result<std::vector<Field>> PickDistinctFields(const doors::CommandContext& context, Fields& fields,
+                                              uint64_t count, Random& random) {
   if (count >= fields.count()) return AllFields(fields);
+  CAIRN_RETURN_IF_ERROR(doors::LeaveLoopIfLong(context, count * kPickNs));
   if (!CountsOff(fields, count)) {
     std::vector<Field> picked;
     std::set<Bytes> seen;
@@ -98,9 +109,11 @@ Result<std::vector<Field>> PickDistinctFields(Fields& fields, uint64_t count, Ra
   return FieldsAt(fields, DistinctNumbers(fields.count(), count, random));
 }
 
-Result<std::vector<Field>> PickFields(Fields& fields, uint64_t count, Random& random) {
+Result<std::vector<Field>> PickFields(const doors::CommandContext& context, Fields& fields,
+                                      uint64_t count, Random& random) {
   CAIRN_CHECK(fields.count() > 0);
   CAIRN_CHECK(count <= kMaxRandomPicks);
+  CAIRN_RETURN_IF_ERROR(doors::LeaveLoopIfLong(context, count * kPickNs));
   if (CountsOff(fields, count)) {
     std::vector<uint64_t> numbers(count);
     for (uint64_t& number : numbers) number = random.Below(fields.count());

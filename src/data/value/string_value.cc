@@ -109,15 +109,20 @@ Result<void> StringValue::Visit(size_t begin, size_t end, PieceVisitor visit) {
 Result<Bytes> StringValue::Read(size_t offset, size_t length) {
   if (offset >= size_) return Bytes();
   Bytes bytes(std::min(length, size_ - offset), '\0');
-  CAIRN_RETURN_IF_ERROR(Visit(offset, offset + bytes.size(), [&](size_t at, BytesView piece) {
-    bytes.replace(at - offset, piece.size(), piece);
-    return true;
-  }));
+  CAIRN_RETURN_IF_ERROR(ReadTo(bytes, offset));
   return bytes;
+}
+
+Result<void> StringValue::ReadTo(std::span<char> to, size_t offset) {
+  return Visit(offset, offset + to.size(), [&](size_t at, BytesView piece) {
+    std::ranges::copy(piece, to.begin() + static_cast<ptrdiff_t>(at - offset));
+    return true;
+  });
 }
 
 Result<BytesView> StringValue::ReadAll() {
   if (segmented()) {
+    CAIRN_RETURN_IF_ERROR(entry_.Gather(size_));
     CAIRN_ASSIGN_OR_RETURN(text_, Read(0, size_));
   }
   return BytesView(text_);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -65,6 +66,8 @@ class StringValue {
 
   // The bytes from `offset` on, fewer than `length` where the string ends.
   Result<Bytes> Read(size_t offset, size_t length);
+  // The same bytes, into `to`, which is all zeros and ends where the string does or before.
+  Result<void> ReadTo(std::span<char> to, size_t offset);
   // The view lasts until the next call.
   Result<BytesView> ReadAll();
 

@@ -46,6 +46,14 @@ bool Batch::HasRoomFor(const Deferred& deferred) const {
                      deferred.access() == deferred_[0]->access());
 }
 
+size_t Batch::request_bytes() const {
+  size_t bytes = 0;
+  for (const auto& deferred : deferred_) {
+    for (const auto& work : deferred->works) bytes += work->request_bytes;
+  }
+  return bytes;
+}
+
 void Batch::Run(store::Store& store, Waiters& waiters) {
   if (requests_ > 1) return RunTogether(store, waiters);
   deferred_[0]->results = {RunWaiting(store, waiters, *deferred_[0]->works[0])};

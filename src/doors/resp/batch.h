@@ -38,6 +38,7 @@ class Batch {
   void Add(std::unique_ptr<Deferred> deferred);
   bool empty() const { return deferred_.empty(); }
   bool HasRoomFor(const Deferred& deferred) const;
+  size_t request_bytes() const;
 
   void Run(store::Store& store, Waiters& waiters);
   // Instead of Run: all fail.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,9 @@ class ClientWork : public Work {
  public:
   // At Finish: the transaction it ran in has not ended, and holds its scopes.
   bool still_held = false;
+
+  // What it keeps of its request, in bytes.
+  size_t request_bytes = 0;
 
   // After Run succeeded and if the connection is still open: writes exactly one reply to
   // session.connection().out() if found(); else lets the connection wait.

@@ -17,6 +17,7 @@ CommandWork::CommandWork(const Command& command, Args args, Caller caller, Insta
   Bytes scratch;
   AddScopes(command_, args_.view(), caller_.db, scopes, scratch);
   access = command_.access();
+  request_bytes = args_.bytes();
   held.exclusive = scopes.exclusive();
   held.only_order = instance_.store().shared();
 }

@@ -22,6 +22,10 @@ constexpr size_t kMaxExpectedKeyBytes = 128;
 // from each other, and conflict. Fewer would leave the network idle.
 constexpr size_t kMostBatchesOnPool = 4;
 
+// A request from this size on has a line of its own: while large ones wait for memory or for the
+// disk, there is a thread for the others.
+constexpr size_t kLargeRequestBytes = 4 * 1024 * 1024;
+
 // The body fails and is run again by the pool, where a large reply makes nobody else wait.
 Error TooLargeForLoop() {
   return {ErrorCode::kWouldBlock, "the reply is too large for an event loop"};
@@ -554,7 +558,9 @@ void Dispatcher::SubmitDeferred() {
 
 void Dispatcher::Submit(const std::shared_ptr<Batch>& batch) {
   on_pool_->fetch_add(1);
-  const bool accepted = instance_.pool().Submit([this, batch, on_pool = on_pool_] {
+  const bool is_large = batch->request_bytes() >= kLargeRequestBytes;
+  ThreadPool& pool = is_large ? instance_.large_pool() : instance_.pool();
+  const bool accepted = pool.Submit([this, batch, on_pool = on_pool_] {
     batch->Run(store_, instance_.waiters());
     Post([batch](Dispatcher& self) { self.Complete(*batch); });
     on_pool->fetch_sub(1);

@@ -45,7 +45,8 @@ Instance::Instance(InstanceOptions options, store::Store& store, const Clock& cl
       turns_(store, waiters_),
       password_(options_.password),
       audit_(store, clock, log_, options_.audit),
-      pool_({.name = "store", .threads = options_.pool_threads}) {
+      pool_({.name = "store", .threads = options_.pool_threads}),
+      large_pool_({.name = "large", .threads = std::max<size_t>(1, options_.pool_threads / 4)}) {
   // Nothing requires one yet.
   CAIRN_CHECK(acl_.SetDefaultPassword(password_).ok());
   AddSettings();
@@ -156,6 +157,11 @@ void Instance::CountFailedLogin(std::string_view method, std::string_view path,
                 .query = {},
                 .detail = fmt::format("from {}", host),
                 .kind = fmt::format("login {}", host)});
+}
+
+void Instance::StopPools() {
+  pool_.Stop();
+  large_pool_.Stop();
 }
 
 void Instance::FeedMonitors(std::string line) {

@@ -110,6 +110,11 @@ class Instance {
   // Shows them a line, from any thread.
   void FeedMonitors(std::string line);
   ThreadPool& pool() { return pool_; }
+  // For requests that are large themselves. They wait in line here, where nobody else has to wait
+  // behind them.
+  ThreadPool& large_pool() { return large_pool_; }
+  // What runs there hands its result to a loop: while the loops exist, and after they have stopped.
+  void StopPools();
   net::RespServer* server() { return server_; }  // null until Attach
   const InstanceOptions& options() const { return options_; }
   Timestamp started() const { return started_; }
@@ -235,6 +240,7 @@ class Instance {
   std::unique_ptr<Relay> relay_;  // null: nobody else serves the store
   AuditLog audit_;
   ThreadPool pool_;
+  ThreadPool large_pool_;
 };
 
 }  // namespace cairn::doors

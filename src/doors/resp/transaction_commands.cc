@@ -56,6 +56,7 @@ class ExecWork final : public ClientWork {
         queue_(std::move(multi.queue)),
         watched_(std::move(multi.watched)),
         charge_(instance_.reply_bounds().budget, multi.queued_bytes + multi.watched_bytes) {
+    request_bytes = multi.queued_bytes;
     Caller caller = session.caller();
     Bytes scratch;
     for (const QueuedCommand& queued : queue_) {

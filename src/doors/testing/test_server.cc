@@ -97,7 +97,7 @@ void TestServer::Stop() {
   loops_->Stop();
   server_.reset();
   // What coroutines have left with the pool hands its result to a loop.
-  instance_->pool().Stop();
+  instance_->StopPools();
   routes_.reset();
   loops_.reset();
   instance_.reset();

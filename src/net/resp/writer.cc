@@ -101,6 +101,16 @@ void RespWriter::Bulk(std::string_view bytes) {
   out_.append("\r\n", 2);
 }
 
+std::span<char> RespWriter::BulkToFill(size_t bytes) {
+  if (!Fits(bytes + kFraming)) return {};
+  Header('$', bytes);
+  const size_t begin = out_.size();
+  out_.reserve(begin + bytes + 2);
+  out_.append(bytes, '\0');
+  out_.append("\r\n", 2);
+  return {out_.data() + begin, bytes};
+}
+
 void RespWriter::BulkInteger(int64_t value) { Bulk(Digits(value).view()); }
 
 void RespWriter::Null() {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ class RespWriter {
   void Error(std::string_view text);
   void Integer(int64_t value);
   void Bulk(std::string_view bytes);
+  // A bulk string of `bytes` zeros, for the caller to write over until the next call. Past the
+  // bound nothing is written, and the span is empty.
+  std::span<char> BulkToFill(size_t bytes);
   void BulkInteger(int64_t value);  // a bulk string of its decimal digits
   void Null();                      // RESP2: a null bulk string
   void NullArray();                 // RESP2: a null array

@@ -27,6 +27,10 @@ TEST(RespWriterTest, SimpleTypesAreTheSameInBothVersions) {
   ExpectWritten([](RespWriter& w) { w.Ok(); }, "+OK\r\n", "+OK\r\n");
   ExpectWritten([](RespWriter& w) { w.Bulk("a\r\nb"); }, "$4\r\na\r\nb\r\n", "$4\r\na\r\nb\r\n");
   ExpectWritten([](RespWriter& w) { w.Bulk(""); }, "$0\r\n\r\n", "$0\r\n\r\n");
+  ExpectWritten([](RespWriter& w) { w.BulkToFill(3)[1] = 'b'; }, {"$3\r\n\0b\0\r\n", 9},
+                {"$3\r\n\0b\0\r\n", 9});
+  ExpectWritten([](RespWriter& w) { EXPECT_TRUE(w.BulkToFill(0).empty()); }, "$0\r\n\r\n",
+                "$0\r\n\r\n");
   ExpectWritten([](RespWriter& w) { w.BulkInteger(-12); }, "$3\r\n-12\r\n", "$3\r\n-12\r\n");
   ExpectWritten([](RespWriter& w) { w.ArrayHeader(3); }, "*3\r\n", "*3\r\n");
 }

@@ -21,6 +21,7 @@
 #include "store/store.h"
 #include "store/stripes.h"
 #include "store/wakeups.h"
+#include "store/write_room.h"
 
 namespace cairn::store::rocks {
 
@@ -114,6 +115,7 @@ struct Engine {
       : clock(store_clock),
         log(std::move(store_log)),
         transaction_bytes(memory.transaction_bytes),
+        write_room(memory.transaction_bytes / 2),
         cache(memory.value_cache_bytes) {}
 
   ::rocksdb::ColumnFamilyHandle* column(Space space) const {
@@ -130,6 +132,7 @@ struct Engine {
   const Clock& clock;
   Log log;
   const size_t transaction_bytes;  // that one body may write
+  WriteRoom write_room;            // of bodies on threads that may wait
   std::shared_ptr<LogFiles> log_files;
   DurableMark durable_mark;
   std::unique_ptr<::rocksdb::DB> db;

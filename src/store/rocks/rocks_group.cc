@@ -25,7 +25,8 @@ RocksGroup::RocksGroup(Engine& engine, Sequencer& sequencer, Syncer& syncer, Wai
       sequencer_(sequencer),
       syncer_(syncer),
       waiting_(waiting),
-      writes_(engine.transaction_bytes),
+      writes_(engine.transaction_bytes,
+              waiting == Waiting::kAllowed ? &engine.write_room : nullptr),
       transaction_(engine, writes_, waiting) {}
 
 RocksGroup::~RocksGroup() { ReleaseFrom(0); }

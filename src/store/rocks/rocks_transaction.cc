@@ -177,6 +177,7 @@ Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& optio
                                     RowVisitor visit) {
   if (range.empty() || options.limit == 0) return {};
   if (writes_.over_limit()) return Failed(writes_.limit_error());
+  if (!Spend(0)) return TookTooLong();
   if (waiting_ == Waiting::kNotAllowed &&
       engine_.range_deletions[static_cast<size_t>(range.space)].load() != 0) {
     return Failed({ErrorCode::kWouldBlock, "a space with range deletions is scanned elsewhere"});
@@ -214,19 +215,19 @@ Result<void> RocksTransaction::Scan(const Range& range, const ScanOptions& optio
   return {};
 }
 
-void RocksTransaction::Write(Key key, size_t bytes) {
+bool RocksTransaction::MayWrite(Key key, size_t bytes) {
   CheckWritable();
-  if (!Spend(kWriteNs + (key.bytes.size() + bytes) / kBytesPerNs)) (void)TookTooLong();
+  if (Spend(kWriteNs + (key.bytes.size() + bytes) / kBytesPerNs)) return true;
+  (void)TookTooLong();
+  return false;
 }
 
 void RocksTransaction::Put(Key key, BytesView value) {
-  Write(key, value.size());
-  writes_.Put(key, value);
+  if (MayWrite(key, value.size())) writes_.Put(key, value);
 }
 
 void RocksTransaction::Delete(Key key) {
-  Write(key, 0);
-  writes_.Delete(key);
+  if (MayWrite(key, 0)) writes_.Delete(key);
 }
 
 void RocksTransaction::DeleteRange(const Range& range) {

@@ -22,8 +22,9 @@ enum class Waiting {
 // again from the start on a RocksDB snapshot (needs_restart).
 //
 // Where waiting is not allowed an event loop stands still meanwhile, so what a body reads and
-// writes is counted as time, roughly. Past kMaxLoopNs every read fails with kWouldBlock, and a body
-// that only writes on fails when it ends: whatever a request turns out to be, it leaves the loop.
+// writes is counted as time, roughly. Past kMaxLoopNs every read fails with kWouldBlock, writes are
+// not kept, and a body that only writes on fails when it ends: whatever a request turns out to be,
+// it leaves the loop.
 class RocksTransaction final : public Transaction {
  public:
   RocksTransaction(Engine& engine, WriteSet& writes, Waiting waiting);
@@ -66,8 +67,9 @@ class RocksTransaction final : public Transaction {
  private:
   void TakeSnapshot();
   void CheckWritable() const { CAIRN_CHECK(access_ == Access::kWrite); }
-  // Counts a write, with its bytes.
-  void Write(Key key, size_t bytes);
+  // Counts a write, with its bytes. False when the body has had enough time: it fails, so that the
+  // write need not be kept.
+  bool MayWrite(Key key, size_t bytes);
   // Counts time where it is short. False when the body has had enough of it.
   bool Spend(size_t ns) {
     if (waiting_ == Waiting::kAllowed) return true;

@@ -158,8 +158,19 @@ void Sequencer::TellChanges(std::span<Entry* const> entries, Commit commit) {
   if (!changes_.empty()) engine_.change_listener(commit, changes_);
 }
 
+// A batch that grows is there twice while it moves: a large one is made as large as it will be.
+void Sequencer::BeginBatch(std::span<Entry* const> entries) {
+  size_t bytes = 0;
+  for (const Entry* entry : entries) bytes += entry->writes->bytes();
+  if (bytes > kKeptBytes) {
+    batch_ = ::rocksdb::WriteBatch(bytes);
+  } else {
+    batch_.Clear();
+  }
+}
+
 Result<void> Sequencer::BuildBatch(std::span<Entry* const> entries) {
-  batch_.Clear();
+  BeginBatch(entries);
   new_counters_.clear();
   own_rows_.clear();
   for (auto& keys : row_keys_) keys.clear();

@@ -68,6 +68,7 @@ class Sequencer {
   Result<void> MakeRoom();
   Result<void> Write(std::span<Entry* const> entries);
   void Written(std::span<Entry* const> entries);
+  void BeginBatch(std::span<Entry* const> entries);
   Result<void> BuildBatch(std::span<Entry* const> entries);
   Result<void> SumCounters(const WriteSet& writes);
   void AddRow(Space space, BytesView key, BytesView value);
