@@ -51,6 +51,7 @@ bench: packages-test build/build.ninja  ## Cairn beside Redis and pgbench, and t
 	@bench/postgres/run.py
 	@bench/seats/run.py
 	@bench/jobs/run.py
+	@bench/stall/run.py
 	@build/bench/bench_store
 
 fmt: packages-lint  ## lay out the code
