@@ -34,6 +34,10 @@ class GuardTest : public ::testing::Test {
     request.path = std::move(path);
     request.headers = std::move(headers);
     request.request_id = "r-1";
+    return Handle(std::move(request));
+  }
+
+  net::HttpResponse Handle(net::HttpRequest request) {
     boost::asio::io_context io;
     auto reply =
         boost::asio::co_spawn(io, guard_.Handle(std::move(request)), boost::asio::use_future);
@@ -41,11 +45,12 @@ class GuardTest : public ::testing::Test {
     return std::get<net::HttpResponse>(reply.get());
   }
 
-  const std::shared_ptr<const doors::Principal> ali_ = std::make_shared<const doors::Principal>(
-      "ali", "worker", std::vector<std::string_view>(),
-      std::make_shared<doors::AclUser>("ali", doors::AclRules()));
+  const std::shared_ptr<doors::Principal> ali_ =
+      std::make_shared<doors::Principal>("ali", "worker", std::vector<std::string_view>(), nullptr);
+  int asked_ = 0;  // how often it was asked whose the secret is
   Guard guard_{
       {.identify = [this](std::string_view secret) -> std::shared_ptr<const doors::Principal> {
+         ++asked_;
          return secret == "sesame" ? ali_ : nullptr;
        },
        .default_body_limit = 9},
@@ -103,6 +108,20 @@ TEST_F(GuardTest, HealthNeedsNoSecretAndNothingBesideItIsLetThrough) {
   for (const char* path : {"/healthz/", "//healthz", "/healthz/x", "/HEALTHZ", "/healthz%2F"}) {
     EXPECT_EQ(Ask(path).status, 401) << path;
   }
+}
+
+TEST_F(GuardTest, WhoAsksIsFoundOutOncePerRequestUnlessTheKeyEndsMeanwhile) {
+  net::HttpRequest request;
+  request.path = "/special";
+  request.method = "GET";
+  request.headers.Add("X-API-Key", "sesame");
+  guard_.BodyLimit(request);
+  const int asked = asked_;
+  EXPECT_EQ(Handle(request).status, 200);
+  EXPECT_EQ(asked_, asked);
+  ali_->End();
+  EXPECT_EQ(Handle(request).status, 200) << "identified again";
+  EXPECT_EQ(asked_, asked + 1);
 }
 
 TEST_F(GuardTest, BodyLimitIsTheHandlersOwnForThoseLetThrough) {

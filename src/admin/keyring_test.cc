@@ -202,7 +202,8 @@ TEST_F(KeyringTest, EveryRoleMayCallWhatItsRulesName) {
   doors::Grants grants;
   grants.Add("queue", *doors::NamePatterns::Parse("q"));
   for (const Role role : {Role::kAdmin, Role::kOperator, Role::kWorker, Role::kReadonly}) {
-    for (const doors::Grants* const given : {static_cast<const doors::Grants*>(nullptr), &grants}) {
+    for (const doors::Grants* const given :
+         std::initializer_list<const doors::Grants*>{nullptr, &grants}) {
       const doors::AclRules rules = declarations_.permissions().RulesOf(role, given, table);
       EXPECT_TRUE(rules.on());
       EXPECT_EQ(rules.AllowsEverything(), role == Role::kAdmin && given == nullptr);
