@@ -205,7 +205,8 @@ const JsonSchema* RouteTable::ResponseSchema(size_t index, int status) const {
 }
 
 const RouteTable::Row* RouteTable::Find(const net::HttpRequest& request) const {
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  std::string_view method = request.method;
+  if (method == "HEAD") method = "GET";
   const std::optional<size_t> row = tree_.Find(request.segments, method);
   return row ? &rows_[*row] : nullptr;
 }
