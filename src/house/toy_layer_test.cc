@@ -449,10 +449,15 @@ TEST_F(RegistrationTest, ATimerKindBelongsToOneLayer) {
 
 TEST_F(RegistrationTest, ARowTouchesWhatALayerHasDeclared) {
   const auto add = [](Registry& registry) {
-    registry.parts().routes.Add({.method = "GET",
-                                 .path = "/v1/toy",
-                                 .touches = doors::Touches::Only("doll"),
-                                 .summary = "Shows the toy."});
+    registry.parts().routes.Add(
+        {.method = "GET",
+         .path = "/v1/toy",
+         .touches = doors::Touches::Only("doll"),
+         .summary = "Shows the toy.",
+         .responses = {{200, "It."}},
+         .handler = [](const doors::RouteCall&) -> boost::asio::awaitable<Result<net::HttpReply>> {
+           co_return net::HttpReply(net::HttpResponse::Empty(200));
+         }});
   };
   Assembly house({}, ListOf(std::make_unique<Claimant>("one", nullptr, add)), *store_, clock_,
                  random_, Log::Silent());
