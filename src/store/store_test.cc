@@ -389,11 +389,14 @@ TEST_F(StoreTest, GroupsThatReadEachOthersKeysHaveAnOrder) {
   CAIRN_TEST_ROCKS_ONLY("groups that run bodies");
   const Scopes both = std::move(Scope("a").AddAll(Scope("b")));
   for (const Scopes& reads : {both, Scopes::Exclusive()}) {
-    ASSERT_TRUE(store_->Run(both, [](Transaction& txn) -> Result<void> {
-      txn.Delete({Space::kData, "a"});
-      txn.Delete({Space::kData, "b"});
-      return {};
-    }).ok());
+    ASSERT_TRUE(store_
+                    ->Run(both,
+                          [](Transaction& txn) -> Result<void> {
+                            txn.Delete({Space::kData, "a"});
+                            txn.Delete({Space::kData, "b"});
+                            return {};
+                          })
+                    .ok());
     const auto first = store_->NewGroup();
     const auto second = store_->NewGroup();
     const auto put = [](Group& group, BytesView key) {

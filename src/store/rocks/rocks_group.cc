@@ -102,15 +102,14 @@ Dependency RocksGroup::DependencyOf(const Scopes& scopes, bool wrote, bool share
 
 bool RocksGroup::SeesUncommitted(const Scopes& scopes) const {
   if (CoversEverything(scopes)) return !writes_.empty();
-  return std::ranges::any_of(wanted_, [this](Stripes::Index stripe) {
-    return engine_.stripes.IsHeldBy(stripe, this);
-  });
+  return std::ranges::any_of(
+      wanted_, [this](Stripes::Index stripe) { return engine_.stripes.IsHeldBy(stripe, this); });
 }
 
 // A body that reads what its group has not committed comes after that commit in the one order of
-// bodies, so what else it reads must not change until then. Otherwise two groups that each write one
-// key and then read both could each miss the other's write, and no order would explain it. Where
-// the stripes cannot be had, the group commits first, and the body reads what everybody sees.
+// bodies, so what else it reads must not change until then. Otherwise two groups that each write
+// one key and then read both could each miss the other's write, and no order would explain it.
+// Where the stripes cannot be had, the group commits first, and the body reads what everybody sees.
 Result<Dependency> RocksGroup::RunRead(const Scopes& scopes, Body body) {
   bool on_group = SeesUncommitted(scopes);
   const size_t held_before = held_.size();
