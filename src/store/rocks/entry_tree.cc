@@ -212,7 +212,8 @@ struct EntryTree::Position {
 
 void EntryTree::Node::PrefetchSlices() const {
   // The slices' eight lines at once: a search touches half of them, one after the other.
-  for (size_t line = 0; line < sizeof(slices); line += kCacheLineBytes) {
+  constexpr size_t kBytes = sizeof(slices);
+  for (size_t line = 0; line < kBytes; line += kCacheLineBytes) {
     Prefetch(reinterpret_cast<const char*>(slices) + line);
   }
 }

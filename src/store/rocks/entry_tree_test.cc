@@ -371,7 +371,6 @@ TEST(EntryTree, ReadersSeeEveryEntryThatWasInsertedBefore) {
       known = inserted.load(std::memory_order_acquire);
       uint64_t old_ones = 0;
       EntryTree::Cursor cursor(owner.tree());
-      std::string last;
       forward ? cursor.SeekToFirst() : cursor.SeekToLast();
       while (cursor.Valid()) {
         const Version version(cursor.entry());
