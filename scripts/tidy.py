@@ -59,8 +59,10 @@ def key_of(entry, environment):
 
 
 def check(source, build):
-    run = subprocess.run([TIDY, "--quiet", "-p", str(build), str(source)],
-                         capture_output=True, text=True)
+    # g++'s library uses a deprecated function of its own in stable_sort. What we use of the kind is
+    # reported by the compiler.
+    run = subprocess.run([TIDY, "--quiet", "--extra-arg=-Wno-deprecated-declarations",
+                          "-p", str(build), str(source)], capture_output=True, text=True)
     return run.returncode == 0, run.stdout or run.stderr
 
 
