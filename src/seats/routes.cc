@@ -399,7 +399,7 @@ awaitable<void> RunStream(SharedParts parts, std::string event, StreamStart star
 }
 
 awaitable<Result<HttpReply>> GetStream(SharedParts parts, const RouteCall& call) {
-  const std::string event = call.PathValue("id");
+  const std::string& event = call.PathValue("id");
   const std::optional<uint64_t> last = LastEventId(call.request);
   StreamStart start;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
