@@ -17,7 +17,7 @@ using house::WithDefaultText;
 
 // Binds a row to what it sets. `assign` is given values in their usual form.
 template <typename Assign, typename Format>
-Setting Bind(house::Setting row, Assign assign, Format format) {
+Setting Bind(house::Setting row, const Assign& assign, const Format& format) {
   Setting bound{std::move(row), {}, {}};
   bound.parse = [normalize = bound.normalize, assign](std::string_view text, Config& config) {
     const std::optional<std::string> value = normalize(text);
