@@ -41,38 +41,52 @@ constexpr std::chrono::minutes kRebuildLimit{10};
 using SharedParts = std::shared_ptr<const RouteParts>;
 using Function = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);
 
-// Returns when the view is as new as the request wants it.
-Result<void> Await(View& view, const std::optional<std::string>& wanted) {
-  if (!wanted) {
-    const Result<uint64_t> current = view.WaitUntilCurrent(steady_clock::now() + kPolite);
-    (void)current;  // if not, it answers as it is
-    return {};
-  }
-  const View::Deadline deadline = steady_clock::now() + kInsistent;
-  if (*wanted == "latest") {
-    const Result<uint64_t> current = view.WaitUntilCurrent(deadline);
-    if (!current.ok()) return current.error();
-    return {};
-  }
-  uint64_t event = 0;
+// How new the answer to a request has to be.
+struct Freshness {
+  bool insisted = false;  // else the view gets a moment to catch up and answers as it is
+  std::optional<uint64_t> event = {};  // which it must have; nullopt: all up to the request
+};
+
+Result<Freshness> FreshnessOf(const net::HttpRequest& request) {
+  const auto wanted = request.headers.Get(kCommitHeader);
+  if (!wanted) return Freshness{};
+  Freshness freshness{.insisted = true};
+  if (*wanted == "latest") return freshness;
   const char* const end = wanted->data() + wanted->size();
-  if (std::from_chars(wanted->data(), end, event).ptr != end || wanted->empty()) {
+  if (std::from_chars(wanted->data(), end, freshness.event.emplace()).ptr != end ||
+      wanted->empty()) {
     return jobs::Refuse(jobs::Reason::kValidation,
-                        fmt::format("{} is the number of an event, or latest", kCommitHeader));
+                        fmt::format("{} must be the number of an event, or latest", kCommitHeader));
   }
-  const Result<uint64_t> reached = view.WaitFor(event, deadline);
-  if (!reached.ok()) return reached.error();
-  return {};
+  return freshness;
 }
 
-// Asks the view on a thread of its own.
+// Returns when the view is new enough for the request. Holds no thread meanwhile.
+awaitable<Result<void>> Await(const RouteParts& parts, Freshness freshness) {
+  if (freshness.event && parts.view.position() >= *freshness.event) co_return Result<void>();
+  doors::RouteStore::Signal signal(parts.store);
+  const View::Demand demand(parts.view, signal.waker());
+  const auto patience = freshness.insisted ? kInsistent : kPolite;
+  co_await signal.Wait(steady_clock::now() + patience);
+  if (!freshness.insisted) co_return Result<void>();
+  const Result<uint64_t> at = demand.Outcome();
+  if (!at.ok()) co_return at.error();
+  if (freshness.event && *at < *freshness.event) {
+    co_return Error{ErrorCode::kInvalid, fmt::format("there is no event {} yet: the newest is {}",
+                                                     *freshness.event, *at)};
+  }
+  co_return Result<void>();
+}
+
+// Asks the view on a thread of its own, once it is new enough.
 using Question = std::function<Result<std::string>(Database&)>;
 awaitable<Result<HttpReply>> Ask(SharedParts parts, const net::HttpRequest& request,
                                  Question question) {
-  std::optional<std::string> wanted;
-  if (const auto header = request.headers.Get(kCommitHeader)) wanted = std::string(*header);
-  auto work = [parts, wanted, question = std::move(question)]() -> Result<HttpResponse> {
-    CAIRN_RETURN_IF_ERROR(Await(parts->view, wanted));
+  const Result<Freshness> freshness = FreshnessOf(request);
+  if (!freshness.ok()) co_return HttpReply(ErrorReply(freshness.error()));
+  const Result<void> fresh = co_await Await(*parts, *freshness);
+  if (!fresh.ok()) co_return HttpReply(ErrorReply(fresh.error()));
+  auto work = [parts, question = std::move(question)]() -> Result<HttpResponse> {
     const uint64_t position = parts->view.position();
     CAIRN_ASSIGN_OR_RETURN(View::Reading reading,
                            parts->view.Read(steady_clock::now() + kQueryLimit));

@@ -8,6 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <set>
 #include <string>
@@ -24,6 +25,7 @@
 #include "net/http/server.h"
 #include "net/loop.h"
 #include "tests/support/temp_directory.h"
+#include "view/sqlite.h"
 
 namespace cairn::view {
 namespace {
@@ -47,7 +49,8 @@ class ViewRoutesTest : public ::testing::Test {
     loops_.Start();
     const auto port = http_.Listen({"127.0.0.1", 0});
     EXPECT_TRUE(port.ok());
-    client_ = std::make_unique<net::HttpClient>(net::Address{"127.0.0.1", *port});
+    port_ = *port;
+    client_ = Connect();
   }
   ~ViewRoutesTest() override {
     client_.reset();
@@ -57,6 +60,10 @@ class ViewRoutesTest : public ::testing::Test {
     loops_.Stop();
     server_.instance().pool().Stop();
     pool_.Stop();
+  }
+
+  std::unique_ptr<net::HttpClient> Connect() const {
+    return std::make_unique<net::HttpClient>(net::Address{"127.0.0.1", port_});
   }
 
   net::HttpHandlerFactory Factory() {
@@ -147,6 +154,7 @@ class ViewRoutesTest : public ::testing::Test {
   doors::RouteTable table_;
   doors::RouteStore store_;
   net::HttpServer http_;
+  uint16_t port_ = 0;
   std::unique_ptr<net::HttpClient> client_;
 };
 
@@ -187,6 +195,46 @@ TEST_F(ViewRoutesTest, SaysHowNewItIsAndCanBeAskedToBe) {
               HasSubstr("400 VALIDATION_ERROR there is no event 99999999 yet"));
   EXPECT_THAT(Refusal("GET", "/jobs", "", {{"X-Cairn-Commit", "new"}}),
               HasSubstr("400 VALIDATION_ERROR"));
+}
+
+// While the view cannot be written, more searches wait for it than there are threads for searches.
+TEST_F(ViewRoutesTest, ASearchThatWaitsForTheViewHoldsNoThread) {
+  constexpr int kSearches = 4;
+  const std::string first = Enqueue(R"({"queue":"q"})");
+  EXPECT_EQ(Ok("GET", "/jobs").at("total").as_int64(), 1);
+  Result<Database> database = Database::Open(view_.file(), OpenMode::kReadWrite);
+  ASSERT_TRUE(database.ok()) << database.error().message;
+  ASSERT_TRUE(database->Execute("BEGIN IMMEDIATE").ok());
+  const auto enqueued = client_->Request("POST", "/api/v1/enqueue", R"({"queue":"q"})", {});
+  ASSERT_TRUE(enqueued.ok());
+
+  const uint64_t before = http_.stats().requests;
+  std::vector<std::future<std::string>> searches;
+  for (int i = 0; i < kSearches; ++i) {
+    searches.push_back(std::async(std::launch::async, [this] {
+      net::HttpHeaders latest;
+      latest.Add("X-Cairn-Commit", "latest");
+      const auto found = Connect()->Request("GET", "/api/v1/jobs", "", latest);
+      return found.ok() ? found->body : found.error().message;
+    }));
+  }
+  const View::Deadline deadline = Soon();
+  while (http_.stats().requests < before + kSearches) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the searches have not arrived";
+    std::this_thread::yield();
+  }
+  const std::string hold = fmt::format(R"({{"action":"hold","job_ids":["{}"]}})", first);
+  const auto held = client_->Request("POST", "/api/v1/jobs/bulk", hold, {});
+  ASSERT_TRUE(held.ok()) << held.error().message;
+  EXPECT_EQ(json::parse(held->body).at("affected").as_int64(), 1) << held->body;
+  for (const std::future<std::string>& search : searches) {
+    EXPECT_EQ(search.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  }
+
+  ASSERT_TRUE(database->Execute("ROLLBACK").ok());
+  for (std::future<std::string>& search : searches) {
+    EXPECT_THAT(search.get(), HasSubstr(R"("total":2)"));
+  }
 }
 
 TEST_F(ViewRoutesTest, PagesFollowCursors) {

@@ -78,6 +78,8 @@ void View::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    for (const auto& [number, met] : demands_) met();
+    demands_.clear();
   }
   thread_wakes_.notify_all();
   progress_.notify_all();
@@ -101,10 +103,13 @@ Result<uint64_t> View::WaitUntilCurrent(Deadline deadline) {
   std::unique_lock lock(mutex_);
   const uint64_t number = ++asked_;
   thread_wakes_.notify_one();
-  const bool done =
-      progress_.wait_until(lock, deadline, [&] { return stopping_ || answered_ >= number; });
+  progress_.wait_until(lock, deadline, [&] { return stopping_ || answered_ >= number; });
+  return OutcomeOf(number);
+}
+
+Result<uint64_t> View::OutcomeOf(uint64_t number) const {
   if (stopping_) return Error{ErrorCode::kUnavailable, "the server is stopping"};
-  if (done) return position_;
+  if (answered_ >= number) return position_;
   if (trouble_) {
     return Error{ErrorCode::kUnavailable, "the search view cannot be read: " + trouble_->message};
   }
@@ -113,14 +118,25 @@ Result<uint64_t> View::WaitUntilCurrent(Deadline deadline) {
                      : "the search view is being built: try again later"};
 }
 
-Result<uint64_t> View::WaitFor(uint64_t event, Deadline deadline) {
-  if (const uint64_t at = position(); at >= event) return at;
-  CAIRN_ASSIGN_OR_RETURN(const uint64_t at, WaitUntilCurrent(deadline));
-  if (at < event) {
-    return Error{ErrorCode::kInvalid,
-                 fmt::format("there is no event {} yet: the newest is {}", event, at)};
+View::Demand::Demand(View& view, std::function<void()> met) : view_(view) {
+  const std::lock_guard lock(view_.mutex_);
+  number_ = ++view_.asked_;
+  if (view_.stopping_) {
+    met();
+    return;
   }
-  return at;
+  view_.demands_.emplace(number_, std::move(met));
+  view_.thread_wakes_.notify_one();
+}
+
+View::Demand::~Demand() {
+  const std::lock_guard lock(view_.mutex_);
+  view_.demands_.erase(number_);
+}
+
+Result<uint64_t> View::Demand::Outcome() const {
+  const std::lock_guard lock(view_.mutex_);
+  return view_.OutcomeOf(number_);
 }
 
 Result<int64_t> View::Rebuild(Deadline deadline) {
@@ -218,18 +234,24 @@ Result<Feed::Step> View::Work() {
 
 void View::Answer(uint64_t asked, const Feed::Step& step) {
   if (goal_ && step.position >= goal_->event) {
-    answered_ = std::max(answered_, goal_->asked);
+    AnswerUpTo(goal_->asked);
     goal_.reset();
-    progress_.notify_all();
   }
   if (asked <= answered_) return;
   if (step.caught_up) {
-    answered_ = asked;
+    AnswerUpTo(asked);
     goal_.reset();
-    progress_.notify_all();
   } else if (!goal_) {
     goal_ = Goal{asked, step.newest};
   }
+}
+
+void View::AnswerUpTo(uint64_t number) {
+  answered_ = std::max(answered_, number);
+  progress_.notify_all();
+  const auto end = demands_.upper_bound(answered_);
+  for (auto demand = demands_.begin(); demand != end; ++demand) demand->second();
+  demands_.erase(demands_.begin(), end);
 }
 
 Result<void> View::LockFile() {

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,8 +55,25 @@ class View {
   // Returns when the view has everything that was committed before the call, and its position.
   // kUnavailable if that takes longer.
   Result<uint64_t> WaitUntilCurrent(Deadline deadline);
-  // Returns when the view has `event`. kInvalid if there is no such event yet.
-  Result<uint64_t> WaitFor(uint64_t event, Deadline deadline);
+
+  // The same for somebody who must not wait: a demand for everything that was committed before it
+  // was made. Gone before the view is.
+  class Demand {
+   public:
+    // `met` is called once, from any thread, when the demand is met or the view stops; not after
+    // the demand is gone. It must not call the view.
+    Demand(View& view, std::function<void()> met);
+    ~Demand();
+    Demand(const Demand&) = delete;
+    Demand& operator=(const Demand&) = delete;
+
+    // What WaitUntilCurrent would return now, at its deadline.
+    Result<uint64_t> Outcome() const;
+
+   private:
+    View& view_;
+    uint64_t number_ = 0;
+  };
 
   // Builds the file anew and returns how many jobs it has.
   Result<int64_t> Rebuild(Deadline deadline);
@@ -89,6 +108,10 @@ class View {
   bool asked() const { return asked_ > answered_ || rebuilds_asked_ > rebuilds_done_; }
   // Answers who may be, of those that had asked for `asked` numbers before the step. Under mutex_.
   void Answer(uint64_t asked, const Feed::Step& step);
+  // All numbers up to this one have their answer. Under mutex_.
+  void AnswerUpTo(uint64_t number);
+  // What the holder of a number is told now. Under mutex_.
+  Result<uint64_t> OutcomeOf(uint64_t number) const;
   Result<void> OpenFeed();
   Result<void> LockFile();
   Result<int64_t> BuildAnew();
@@ -127,6 +150,7 @@ class View {
     uint64_t event = 0;
   };
   std::optional<Goal> goal_;
+  std::map<uint64_t, std::function<void()>> demands_;  // not met yet, by number
   uint64_t rebuilds_asked_ = 0;
   uint64_t rebuilds_done_ = 0;
   Result<int64_t> last_rebuild_ = int64_t{0};

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -216,16 +217,34 @@ TEST_F(ViewTest, FollowsCommits) {
   EXPECT_THAT(FindText("ann"), IsEmpty());
 }
 
-TEST_F(ViewTest, KnowsItsPositionAndWaitsForOne) {
+TEST_F(ViewTest, KnowsItsPosition) {
   Write(NewJob(1), EventType::kEnqueued);
   auto snapshot = *store_->Read();
   const uint64_t newest = *jobs::NewestEvent(*snapshot);
   snapshot.reset();
-  EXPECT_EQ(*view().WaitFor(newest, Soon()), newest);
+  EXPECT_EQ(*view().WaitUntilCurrent(Soon()), newest);
   EXPECT_EQ(view().position(), newest);
-  const Result<uint64_t> future = view().WaitFor(newest + 1, Soon());
-  ASSERT_FALSE(future.ok());
-  EXPECT_THAT(future.error().message, HasSubstr(fmt::format("no event {} yet", newest + 1)));
+}
+
+TEST_F(ViewTest, TellsOnceThatADemandIsMet) {
+  Write(NewJob(1), EventType::kEnqueued);
+  auto snapshot = *store_->Read();
+  const uint64_t newest = *jobs::NewestEvent(*snapshot);
+  snapshot.reset();
+  std::promise<void> met;  // a second call would throw
+  const View::Demand demand(view(), [&] { met.set_value(); });
+  ASSERT_EQ(met.get_future().wait_until(Soon()), std::future_status::ready);
+  EXPECT_EQ(*demand.Outcome(), newest);
+  Current();
+}
+
+TEST_F(ViewTest, ADemandOnAStoppedViewIsToldSoAtOnce) {
+  View& stopped = view();
+  stopped.Stop();
+  bool told = false;
+  const View::Demand demand(stopped, [&] { told = true; });
+  EXPECT_TRUE(told);
+  EXPECT_THAT(demand.Outcome().error().message, HasSubstr("stopping"));
 }
 
 TEST_F(ViewTest, IsWokenByCommits) {

@@ -142,16 +142,23 @@ struct RouteStore::Signal::State {
   std::atomic<bool> posted{false};
 };
 
-RouteStore::Signal::Signal(RouteStore& routes, store::Topic topic)
-    : state_(std::make_shared<State>(routes.turn().loop())),
-      subscription_(routes.turns_.store().OnWake(topic, [state = state_] {
-        if (state->posted.exchange(true)) return;
-        state->loop.Post([state] {
-          state->posted = false;
-          state->woken = true;
-          state->wake.cancel();
-        });
-      })) {}
+RouteStore::Signal::Signal(RouteStore& routes)
+    : state_(std::make_shared<State>(routes.turn().loop())) {}
+
+RouteStore::Signal::Signal(RouteStore& routes, store::Topic topic) : Signal(routes) {
+  subscription_ = routes.turns_.store().OnWake(topic, waker());
+}
+
+std::function<void()> RouteStore::Signal::waker() const {
+  return [state = state_] {
+    if (state->posted.exchange(true)) return;
+    state->loop.Post([state] {
+      state->posted = false;
+      state->woken = true;
+      state->wake.cancel();
+    });
+  };
+}
 
 awaitable<bool> RouteStore::Signal::Wait(std::chrono::steady_clock::time_point deadline) {
   const std::shared_ptr<State> state = state_;

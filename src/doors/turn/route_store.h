@@ -71,11 +71,15 @@ class RouteStore {
   // Returns at once if it has found nothing.
   boost::asio::awaitable<Result<void>> Look(Work& work, std::unique_ptr<Waiters::Place>& place);
 
-  // Tells a coroutine of a loop that a topic was woken.
+  // Tells a coroutine of a loop that something has happened elsewhere: a topic was woken, or
+  // somebody has called the waker.
   class Signal {
    public:
+    explicit Signal(RouteStore& routes);
     Signal(RouteStore& routes, store::Topic topic);
-    // Returns once the topic was woken since this was last called, or the Signal made; false if the
+    // Wakes it, from any thread while the loops exist; does nothing once the Signal is gone.
+    std::function<void()> waker() const;
+    // Returns once it was woken since this was last called, or the Signal made; false if the
     // coroutine is cancelled, or at the deadline.
     boost::asio::awaitable<bool> Wait(std::chrono::steady_clock::time_point deadline =
                                           std::chrono::steady_clock::time_point::max());
