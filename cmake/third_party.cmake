@@ -84,6 +84,16 @@ set_target_properties(third_tz PROPERTIES IMPORTED_LOCATION ${CAIRN_LIB_tz}
 cairn_static_library(sqlite3)
 target_link_libraries(third_sqlite3 INTERFACE m Threads::Threads ${CMAKE_DL_LIBS})
 
+# The JavaScript engine. Its headers are seen by functions/engine alone.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(mozjs REQUIRED IMPORTED_TARGET mozjs-102)
+pkg_check_modules(icu_uc REQUIRED IMPORTED_TARGET icu-uc)
+# What its headers were compiled with.
+add_library(third_mozjs INTERFACE)
+target_link_libraries(third_mozjs INTERFACE PkgConfig::mozjs PkgConfig::icu_uc)
+
+cairn_static_library(seccomp)
+
 # What each folder under src links besides the folders below it.
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
 set(CAIRN_LINKS_store third_rocksdb third_pq)
@@ -92,6 +102,9 @@ set(CAIRN_LINKS_outside CURL::libcurl)
 set(CAIRN_LINKS_doors third_prometheus)
 set(CAIRN_LINKS_data third_luajit-5.1 third_re2)
 set(CAIRN_LINKS_jobs OpenSSL::Crypto third_tz)
+set(CAIRN_LINKS_functions OpenSSL::Crypto)
+set(CAIRN_LINKS_functions/engine third_mozjs)
+set(CAIRN_LINKS_functions/child third_seccomp)
 set(CAIRN_LINKS_view third_sqlite3)
 set(CAIRN_LINKS_admin third_prometheus)
 set(CAIRN_LINKS_app CLI11::CLI11 tomlplusplus::tomlplusplus third_prometheus cairn_version)
