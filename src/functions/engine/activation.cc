@@ -41,8 +41,8 @@ Activation::Activation(JSContext* cx, Jobs& queue, EngineHost* host)
     : cx_(cx), queue_(queue), host_(host), started_ns_(MonotonicNowNs()) {}
 
 bool Activation::SetTimer(JS::HandleObject function, double delay_ms, bool repeat, double& id) {
-  if (timers_.size() >= kMaxTimers) {
-    JS_ReportErrorUTF8(cx_, "there are already %zu timers", kMaxTimers);
+  if (timers_.size() >= wire::kMaxTimers) {
+    JS_ReportErrorUTF8(cx_, "there are already %zu timers", wire::kMaxTimers);
     return false;
   }
   const double delay = std::isnan(delay_ms) ? 0 : std::clamp(delay_ms, 0.0, kLongestDelayMs);
@@ -65,18 +65,18 @@ void Activation::ClearTimer(double id) {
 }
 
 JSObject* Activation::Call(std::string_view operation, std::string_view arguments) {
-  if (host_ == nullptr || operation.size() > kMaxHostOperationBytes) {
+  if (host_ == nullptr || operation.size() > wire::kMaxHostOperationBytes) {
     JS_ReportErrorUTF8(cx_, "the server cannot be asked this");
     return nullptr;
   }
-  if (calls_.size() >= kMaxHostCallsInFlight) {
+  if (calls_.size() >= wire::kMaxHostCallsInFlight) {
     JS_ReportErrorUTF8(cx_, "more than %zu calls at once; await some of them first",
-                       kMaxHostCallsInFlight);
+                       wire::kMaxHostCallsInFlight);
     return nullptr;
   }
-  if (call_bytes_ + arguments.size() > kMaxHostCallBytes) {
+  if (call_bytes_ + arguments.size() > wire::kMaxHostCallBytes) {
     JS_ReportErrorUTF8(cx_, "the arguments of the calls under way exceed %zu bytes",
-                       kMaxHostCallBytes);
+                       wire::kMaxHostCallBytes);
     return nullptr;
   }
   const JS::RootedObject promise(cx_, JS::NewPromiseObject(cx_, nullptr));

@@ -52,9 +52,9 @@ std::string ThrownText(JSContext* cx, JS::HandleValue thrown) {
 }
 
 RunError Cut(const RunError& error) {
-  return {.type = CleanText(error.type, kMaxErrorTypeBytes),
-          .message = CleanText(error.message, kMaxErrorMessageBytes),
-          .stack = CleanText(error.stack, kMaxErrorStackBytes)};
+  return {.type = CleanText(error.type, wire::kMaxErrorTypeBytes),
+          .message = CleanText(error.message, wire::kMaxErrorMessageBytes),
+          .stack = CleanText(error.stack, wire::kMaxErrorStackBytes)};
 }
 
 }  // namespace
@@ -104,10 +104,10 @@ std::string TakeSyntaxError(JSContext* cx) {
   const JSErrorReport* const report = builder.report();
   const std::string_view message = builder.toStringResult().c_str();
   if (report == nullptr || report->filename == nullptr || report->lineno == 0) {
-    return CleanText(message, kMaxErrorMessageBytes);
+    return CleanText(message, wire::kMaxErrorMessageBytes);
   }
   return CleanText(fmt::format("{}:{}: {}", report->filename, report->lineno, message),
-                   kMaxErrorMessageBytes);
+                   wire::kMaxErrorMessageBytes);
 }
 
 }  // namespace cairn::functions

@@ -118,8 +118,8 @@ bool LogLine(JSContext* cx, unsigned count, JS::Value* vp) {
   Activation* const activation = Current(cx);
   if (activation == nullptr) return false;
   if (activation->host() != nullptr) {
-    activation->host()->Log(CleanText(*level, kMaxLogLevelBytes),
-                            CleanText(*text, kMaxLogLineBytes));
+    activation->host()->Log(CleanText(*level, wire::kMaxLogLevelBytes),
+                            CleanText(*text, wire::kMaxLogLineBytes));
   }
   args.rval().setUndefined();
   return true;

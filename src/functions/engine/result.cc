@@ -84,8 +84,8 @@ class AnswerReader {
     const JS::RootedObject headers(cx_, &value.toObject());
     JS::Rooted<JS::IdVector> ids(cx_, JS::IdVector(cx_));
     if (!JS_Enumerate(cx_, headers, &ids)) return Thrown();
-    if (ids.length() > kMaxResultHeaders) {
-      return Refuse(fmt::format("headers has more than {} names", kMaxResultHeaders));
+    if (ids.length() > wire::kMaxResultHeaders) {
+      return Refuse(fmt::format("headers has more than {} names", wire::kMaxResultHeaders));
     }
     size_t bytes = 0;
     JS::RootedId id(cx_);
@@ -93,8 +93,8 @@ class AnswerReader {
       id = ids[i];
       if (!ReadHeader(headers, id, answer)) return false;
       bytes += answer.headers.back().first.size() + answer.headers.back().second.size();
-      if (bytes > kMaxResultHeaderBytes) {
-        return Refuse(fmt::format("headers has more than {} bytes", kMaxResultHeaderBytes));
+      if (bytes > wire::kMaxResultHeaderBytes) {
+        return Refuse(fmt::format("headers has more than {} bytes", wire::kMaxResultHeaderBytes));
       }
     }
     return true;
@@ -246,7 +246,7 @@ ResultText Write(const Answer& answer) {
   out.json += "},\"body\":";
   const size_t used = out.json.size() + end.size();
   const std::string_view body =
-      FittingBody(answer.body, kMaxResultBytes - std::min(used, kMaxResultBytes - 2), answer.base64);
+      FittingBody(answer.body, wire::kMaxResultBytes - std::min(used, wire::kMaxResultBytes - 2), answer.base64);
   out.truncated = body.size() < answer.body.size();
   AppendJsonString(body, out.json);
   out.json += end;

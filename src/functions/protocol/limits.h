@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// What a bundle, an activation and its messages may be, at most.
-namespace cairn::functions {
+// What a bundle, an activation and its messages may be between server and child, at most: both
+// sides check it. What users may have is in functions/model/limits.h, and fits in here.
+namespace cairn::functions::wire {
 
 inline constexpr size_t kMaxBundleFiles = 1'024;
 inline constexpr size_t kMaxBundlePathBytes = 512;
@@ -32,4 +33,4 @@ inline constexpr size_t kMaxTimers = 10'000;
 // How many programs a child remembers.
 inline constexpr size_t kMaxChildPrograms = 16;
 
-}  // namespace cairn::functions
+}  // namespace cairn::functions::wire

@@ -16,7 +16,7 @@ constexpr size_t kSmall = 4'096;
 constexpr size_t kMaxShaBytes = 128;
 constexpr size_t kMaxNameBytes = 256;
 constexpr size_t kMaxFilesBytes =
-    kMaxBundleBytes + kMaxBundleFiles * (kMaxBundlePathBytes + 2 * sizeof(uint32_t)) + kSmall;
+    wire::kMaxBundleBytes + wire::kMaxBundleFiles * (wire::kMaxBundlePathBytes + 2 * sizeof(uint32_t)) + kSmall;
 
 enum class Kind : uint8_t {
   kRun = 1,
@@ -105,10 +105,10 @@ class Reader {
   std::vector<SourceFile> Files() {
     std::vector<SourceFile> files;
     const uint32_t count = in_.Big32();
-    if (count > kMaxBundleFiles) ok_ = false;
+    if (count > wire::kMaxBundleFiles) ok_ = false;
     for (uint32_t i = 0; i < count && ok_ && in_.ok(); ++i) {
-      std::string path = Text(kMaxBundlePathBytes);
-      std::string text = Text(kMaxBundleBytes);
+      std::string path = Text(wire::kMaxBundlePathBytes);
+      std::string text = Text(wire::kMaxBundleBytes);
       files.push_back({.path = std::move(path), .text = std::move(text)});
     }
     return files;
@@ -122,19 +122,19 @@ class Reader {
 
 Program ReadProgram(Reader& in, std::string sha256) {
   Program program{.sha256 = std::move(sha256), .files = in.Files(), .entry = {}};
-  program.entry = in.Text(kMaxBundlePathBytes);
+  program.entry = in.Text(wire::kMaxBundlePathBytes);
   program.handler = in.Text(kMaxNameBytes);
   program.isolation = static_cast<Isolation>(in.Byte(1));
-  program.compiled = in.Text(kMaxCompiledBytes);
+  program.compiled = in.Text(wire::kMaxCompiledBytes);
   return program;
 }
 
 RunMessage ReadRun(Reader& in) {
   RunMessage run{.number = in.Big64(), .sha256 = in.Text(kMaxShaBytes)};
   if (in.Flag()) run.program = ReadProgram(in, run.sha256);
-  run.event = in.Text(kMaxEventBytes);
-  run.context = in.Text(kMaxContextBytes);
-  run.env = in.Text(kMaxEnvBytes);
+  run.event = in.Text(wire::kMaxEventBytes);
+  run.context = in.Text(wire::kMaxContextBytes);
+  run.env = in.Text(wire::kMaxEnvBytes);
   run.limits.wall_ms = in.Count64();
   run.limits.cpu_ms = in.Count64();
   run.limits.memory_bytes = in.Big64();
@@ -144,38 +144,38 @@ RunMessage ReadRun(Reader& in) {
 HostReplyMessage ReadHostReply(Reader& in) {
   HostReplyMessage reply{.number = in.Big64(), .call = in.Big64()};
   reply.ok = in.Flag();
-  reply.text = in.Text(kMaxHostReplyBytes);
+  reply.text = in.Text(wire::kMaxHostReplyBytes);
   return reply;
 }
 
 CompileMessage ReadCompile(Reader& in) {
   CompileMessage compile{.number = in.Big64(), .files = in.Files()};
-  compile.entry = in.Text(kMaxBundlePathBytes);
+  compile.entry = in.Text(wire::kMaxBundlePathBytes);
   return compile;
 }
 
 HostCallMessage ReadHostCall(Reader& in) {
   HostCallMessage call{.number = in.Big64(), .call = in.Big64()};
-  call.operation = in.Text(kMaxHostOperationBytes);
-  call.arguments = in.Text(kMaxHostCallBytes);
+  call.operation = in.Text(wire::kMaxHostOperationBytes);
+  call.arguments = in.Text(wire::kMaxHostCallBytes);
   return call;
 }
 
 LogMessage ReadLog(Reader& in) {
-  LogMessage log{.number = in.Big64(), .level = in.Text(kMaxLogLevelBytes)};
-  log.text = in.Text(kMaxLogLineBytes);
+  LogMessage log{.number = in.Big64(), .level = in.Text(wire::kMaxLogLevelBytes)};
+  log.text = in.Text(wire::kMaxLogLineBytes);
   return log;
 }
 
 RunResultMessage ReadRunResult(Reader& in) {
   RunResultMessage result{.number = in.Big64()};
   result.status = static_cast<RunStatus>(in.Byte(2));
-  result.result = in.Text(kMaxResultBytes);
+  result.result = in.Text(wire::kMaxResultBytes);
   result.result_truncated = in.Flag();
-  result.error.type = in.Text(kMaxErrorTypeBytes);
-  result.error.message = in.Text(kMaxErrorMessageBytes);
-  result.error.stack = in.Text(kMaxErrorStackBytes);
-  result.limit_hit = in.Text(kMaxLogLevelBytes);
+  result.error.type = in.Text(wire::kMaxErrorTypeBytes);
+  result.error.message = in.Text(wire::kMaxErrorMessageBytes);
+  result.error.stack = in.Text(wire::kMaxErrorStackBytes);
+  result.limit_hit = in.Text(wire::kMaxLogLevelBytes);
   result.cpu_us = in.Count64();
   result.peak_memory_bytes = in.Big64();
   result.retire = in.Flag();
@@ -185,7 +185,7 @@ RunResultMessage ReadRunResult(Reader& in) {
 
 CompiledMessage ReadCompiled(Reader& in) {
   CompiledMessage compiled{.number = in.Big64(), .ok = in.Flag()};
-  compiled.text = in.Text(compiled.ok ? kMaxCompiledBytes : kMaxErrorMessageBytes);
+  compiled.text = in.Text(compiled.ok ? wire::kMaxCompiledBytes : wire::kMaxErrorMessageBytes);
   return compiled;
 }
 
@@ -205,9 +205,9 @@ template <>
 const std::vector<Row<ToChild>>& Rows() {
   static const std::vector<Row<ToChild>> rows = {
       {Kind::kRun,
-       kMaxFilesBytes + kMaxCompiledBytes + kMaxEventBytes + kMaxContextBytes + kMaxEnvBytes,
+       kMaxFilesBytes + wire::kMaxCompiledBytes + wire::kMaxEventBytes + wire::kMaxContextBytes + wire::kMaxEnvBytes,
        [](Reader& in) -> ToChild { return ReadRun(in); }},
-      {Kind::kHostReply, kMaxHostReplyBytes + kSmall,
+      {Kind::kHostReply, wire::kMaxHostReplyBytes + kSmall,
        [](Reader& in) -> ToChild { return ReadHostReply(in); }},
       {Kind::kCompile, kMaxFilesBytes, [](Reader& in) -> ToChild { return ReadCompile(in); }},
   };
@@ -217,13 +217,13 @@ const std::vector<Row<ToChild>>& Rows() {
 template <>
 const std::vector<Row<ToServer>>& Rows() {
   static const std::vector<Row<ToServer>> rows = {
-      {Kind::kHostCall, kMaxHostCallBytes + kSmall,
+      {Kind::kHostCall, wire::kMaxHostCallBytes + kSmall,
        [](Reader& in) -> ToServer { return ReadHostCall(in); }},
-      {Kind::kLog, kMaxLogLineBytes + kSmall, [](Reader& in) -> ToServer { return ReadLog(in); }},
+      {Kind::kLog, wire::kMaxLogLineBytes + kSmall, [](Reader& in) -> ToServer { return ReadLog(in); }},
       {Kind::kRunResult,
-       kMaxResultBytes + kMaxErrorMessageBytes + kMaxErrorStackBytes + kSmall,
+       wire::kMaxResultBytes + wire::kMaxErrorMessageBytes + wire::kMaxErrorStackBytes + kSmall,
        [](Reader& in) -> ToServer { return ReadRunResult(in); }},
-      {Kind::kCompiled, kMaxCompiledBytes + kSmall,
+      {Kind::kCompiled, wire::kMaxCompiledBytes + kSmall,
        [](Reader& in) -> ToServer { return ReadCompiled(in); }},
       {Kind::kForked, kSmall,
        [](Reader& in) -> ToServer {

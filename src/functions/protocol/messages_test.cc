@@ -92,7 +92,7 @@ TEST(MessagesTest, FieldsThatDoNotFitAreRefused) {
   longer[3] = static_cast<char>(longer[3] + 1);
   longer += 'x';
   EXPECT_EQ(ErrorOf<ToServer>(longer), "a message of kind 32 is malformed");
-  RunResultMessage result{.number = 1, .result = std::string(kMaxResultBytes + 1, 'x')};
+  RunResultMessage result{.number = 1, .result = std::string(wire::kMaxResultBytes + 1, 'x')};
   EXPECT_EQ(ErrorOf<ToServer>(Encode(result)), "a message of kind 18 is malformed");
   EXPECT_EQ(ErrorOf<ToServer>(Encode(ForkedMessage{.pid = -1})),
             "a message of kind 32 is malformed");

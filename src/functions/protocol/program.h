@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "functions/model/isolation.h"
+
 namespace cairn::functions {
 
 // One file of a bundle: its path in the bundle ("lib/a.js") and what is in it.
@@ -12,12 +14,6 @@ struct SourceFile {
   std::string text;
 
   friend bool operator==(const SourceFile&, const SourceFile&) = default;
-};
-
-// What of a function's global survives an activation.
-enum class Isolation : uint8_t {
-  kActivation,  // nothing
-  kVersion,     // all of it, for the next activations of the same version
 };
 
 // The code of an immutable version.
