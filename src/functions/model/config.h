@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "functions/model/isolation.h"
 #include "functions/model/json_object.h"
 #include "functions/model/limits.h"
 
@@ -25,14 +26,6 @@ struct Capabilities {
   int64_t fetch_timeout_ms = kMaxFetchTimeoutMs;
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
-
-// Whose globals an activation sees.
-enum class Isolation : uint8_t {
-  kActivation,  // its own, fresh ones
-  kVersion,     // those of earlier activations of the version in the same process
-};
-std::string_view IsolationName(Isolation isolation);
-std::optional<Isolation> ParseIsolation(std::string_view name);
 
 // Who may invoke a version in each way, by role. nullopt: whoever may invoke the function at all;
 // an empty list: nobody.
