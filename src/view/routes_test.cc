@@ -12,7 +12,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -24,6 +23,7 @@
 #include "net/http/client.h"
 #include "net/http/server.h"
 #include "net/loop.h"
+#include "tests/support/await.h"
 #include "tests/support/temp_directory.h"
 #include "view/sqlite.h"
 
@@ -218,11 +218,8 @@ TEST_F(ViewRoutesTest, ASearchThatWaitsForTheViewHoldsNoThread) {
       return found.ok() ? found->body : found.error().message;
     }));
   }
-  const View::Deadline deadline = Soon();
-  while (http_.stats().requests < before + kSearches) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the searches have not arrived";
-    std::this_thread::yield();
-  }
+  cairn::testing::Await("the searches to arrive",
+                        [&] { return http_.stats().requests >= before + kSearches; });
   const std::string hold = fmt::format(R"({{"action":"hold","job_ids":["{}"]}})", first);
   const auto held = client_->Request("POST", "/api/v1/jobs/bulk", hold, {});
   ASSERT_TRUE(held.ok()) << held.error().message;
@@ -390,7 +387,8 @@ TEST_F(ViewRoutesTest, ATaskThatIsCancelledWhileItRunsStaysAtWhatItHasDone) {
   const json::value started =
       Ok("POST", "/jobs/bulk", R"({"action":"hold","filter":{"queue":"q"}})");
   const std::string path = "/bulk/" + std::string(started.at("bulk_operation_id").as_string());
-  while (Ok("GET", path).at("processed").as_int64() == 0) std::this_thread::yield();
+  cairn::testing::Await("the task to begin",
+                        [&] { return Ok("GET", path).at("processed").as_int64() != 0; });
   const net::HttpResponse answer = Ask("POST", path + "/cancel");
   EXPECT_TRUE(answer.status == 200 || answer.status == 400) << answer.body;
   bulk_.Stop();
