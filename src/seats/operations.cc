@@ -119,7 +119,7 @@ Result<void> RequireState(Ground& ground, const std::vector<int64_t>& seats, Sea
     const std::string text =
         fmt::format("of section {} is {}", ground.section.id, StateName(found));
     const std::string name = SeatName(ground.section.shape, seat);
-    if (!ReasonRowOf(reason).names_seat)
+    if (!ReasonRowOf(reason).names_subject)
       return Refuse(reason, fmt::format("seat {} {}", name, text));
     return RefuseSeat(reason, name, text);
   }

@@ -723,7 +723,7 @@ TEST(RefusalTest, EveryReasonIsFoundByItsName) {
     const Error error = Refuse(row.reason, "text and more");
     ASSERT_EQ(FindReason(error), &row) << row.name;
     EXPECT_EQ(RefusalText(error), "text and more");
-    EXPECT_EQ(RefusedSeat(error), row.names_seat ? "text" : "");
+    EXPECT_EQ(RefusedSeat(error), row.names_subject ? "text" : "");
   }
   EXPECT_EQ(FindReason({ErrorCode::kIo, "SEAT_TAKEN x"}), nullptr);
   EXPECT_EQ(FindReason({ErrorCode::kConflict, "other"}), nullptr);

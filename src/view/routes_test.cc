@@ -69,6 +69,7 @@ class ViewRoutesTest : public ::testing::Test {
   net::HttpHandlerFactory Factory() {
     jobs::AddJobRoutes(
         {.store = store_, .clock = server_.clock(), .random = random_, .version = "1"}, table_);
+    table_.SetErrorForm(jobs::JobErrorForm());
     AddViewRoutes({.view = view_, .bulk = bulk_, .store = store_, .pool = pool_}, table_);
     return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
   }

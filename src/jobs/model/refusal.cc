@@ -1,11 +1,6 @@
 #include "jobs/model/refusal.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-
-#include "base/check.h"
 
 namespace cairn::jobs {
 namespace {
@@ -50,31 +45,14 @@ constexpr std::array kRows = {
               "the name is taken by something else"},
 };
 
-std::string_view FirstWord(std::string_view text) { return text.substr(0, text.find(' ')); }
+constexpr RefusalTable<Reason> kTable{kRows};
 
 }  // namespace
 
-const ReasonRow& ReasonRowOf(Reason reason) {
-  const auto* row = std::ranges::find(kRows, reason, &ReasonRow::reason);
-  CAIRN_CHECK(row != kRows.end(), "reason {}", static_cast<int>(reason));
-  return *row;
-}
-
-const ReasonRow* FindReason(const Error& error) {
-  const auto* row = std::ranges::find(kRows, FirstWord(error.message), &ReasonRow::name);
-  return row == kRows.end() || row->code != error.code ? nullptr : row;
-}
-
-Error Refuse(Reason reason, std::string_view text) {
-  const ReasonRow& row = ReasonRowOf(reason);
-  return {row.code, fmt::format("{} {}", row.name, text)};
-}
-
-std::string_view RefusalText(const Error& error) {
-  const std::string_view text = error.message;
-  const size_t space = text.find(' ');
-  return FindReason(error) == nullptr || space == std::string_view::npos ? text
-                                                                         : text.substr(space + 1);
-}
+const ReasonRow& ReasonRowOf(Reason reason) { return kTable.RowOf(reason); }
+const ReasonRow* FindReason(const Error& error) { return kTable.Find(error); }
+std::optional<Refusal> ReadRefusal(const Error& error) { return kTable.Read(error); }
+Error Refuse(Reason reason, std::string_view text) { return kTable.Refuse(reason, text); }
+std::string_view RefusalText(const Error& error) { return kTable.TextOf(error); }
 
 }  // namespace cairn::jobs
