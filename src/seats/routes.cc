@@ -385,13 +385,15 @@ awaitable<Result<HttpReply>> GetStream(SharedParts parts, const RouteCall& call)
 }  // namespace
 
 void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
-  table.SetErrorForm({.prefix = "/v1/events",
-                      .body =
-                          [](const doors::ToldError& error) {
-                            return doors::StandardErrorBody(error, /*subject_name=*/"seat");
-                          },
-                      .schema = kRefusalSchema,
-                      .read_refusal = ReadRefusal});
+  for (const char* prefix : {"/v1/events", "/v1/bookings"}) {
+    table.SetErrorForm({.prefix = prefix,
+                        .body =
+                            [](const doors::ToldError& error) {
+                              return doors::StandardErrorBody(error, /*subject_name=*/"seat");
+                            },
+                        .schema = kRefusalSchema,
+                        .read_refusal = ReadRefusal});
+  }
   const auto parts =
       std::make_shared<const Parts>(Parts{given.store, given.pubsub, Place{0, given.key_prefix}});
   using Function = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);

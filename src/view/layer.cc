@@ -75,7 +75,11 @@ class ViewLayer final : public house::Layer {
     bulk_.emplace(parts.store, *view_, parts.clock, parts.random, parts.log);
     pool_.emplace(ThreadPool::Options{
         .name = "search", .threads = kSearchThreads, .queue_limit = kMaxWaitingSearches});
-    AddViewRoutes({.view = *view_, .bulk = *bulk_, .store = parts.route_store, .pool = *pool_},
+    AddViewRoutes({.view = *view_,
+                   .bulk = *bulk_,
+                   .store = parts.route_store,
+                   .pool = *pool_,
+                   .clock = parts.clock},
                   parts.routes);
     registry.AddMetrics("cairn_jobs_view", [this](house::MetricsWriter& writer) {
       writer.Gauge("cairn_jobs_view_event", "Number of the newest event in the search view.",

@@ -100,22 +100,23 @@ awaitable<Result<HttpReply>> Ask(SharedParts parts, const net::HttpRequest& requ
 }
 
 // Whole milliseconds: what clients of every language read as a number.
-int64_t MillisSince(steady_clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - start).count();
+int64_t MillisSince(const Clock& clock, uint64_t start_ns) {
+  return static_cast<int64_t>((clock.MonotonicNs() - start_ns) / 1'000'000);
 }
 
 std::string JoinedArray(const std::vector<std::string>& items) {
   return fmt::format("[{}]", fmt::join(items, ","));
 }
 
-Result<std::string> SearchText(Database& database, const SearchRequest& request) {
-  const auto start = steady_clock::now();
+Result<std::string> SearchText(Database& database, const SearchRequest& request,
+                               const Clock& clock) {
+  const uint64_t start_ns = clock.MonotonicNs();
   CAIRN_ASSIGN_OR_RETURN(const SearchResult result, Search(database, request));
   std::string cursor;
   if (result.next) cursor = fmt::format(R"("cursor":"{}",)", EncodeCursor(*result.next));
   return fmt::format(R"({{"jobs":{},"total":{},{}"has_more":{},"duration_ms":{}}})",
                      JoinedArray(result.jobs), result.total, cursor, result.next.has_value(),
-                     MillisSince(start));
+                     MillisSince(clock, start_ns));
 }
 
 awaitable<Result<HttpReply>> SearchWith(SharedParts parts, const net::HttpRequest& http,
@@ -124,7 +125,7 @@ awaitable<Result<HttpReply>> SearchWith(SharedParts parts, const net::HttpReques
   if (!request.ok()) co_return request.error();
   request->filter.where.And(InQueues(parts->queues()));
   Question question = [request = std::move(*request)](Database& database) {
-    return SearchText(database, request);
+    return SearchText(database, request, parts->clock);
   };
   co_return co_await Ask(parts, http, std::move(question));
 }
@@ -173,16 +174,16 @@ awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& cal
 }
 
 awaitable<Result<HttpReply>> PostBulk(SharedParts parts, const RouteCall& call) {
-  const auto start = steady_clock::now();
+  const uint64_t start_ns = parts->clock.MonotonicNs();
   auto work = [parts, request = call.request.body] {
     return parts->bulk.Submit(request, parts->queues());
   };
   const Result<BulkTask> task = co_await doors::OnPool(parts->pool, std::move(work));
   if (!task.ok()) co_return task.error();
   if (task->id.empty()) {
-    co_return HttpReply(
-        HttpResponse::Json(200, fmt::format(R"({{"affected":{},"errors":{},"duration_ms":{}}})",
-                                            task->affected, task->errors, MillisSince(start))));
+    co_return HttpReply(HttpResponse::Json(
+        200, fmt::format(R"({{"affected":{},"errors":{},"duration_ms":{}}})", task->affected,
+                         task->errors, MillisSince(parts->clock, start_ns))));
   }
   co_return HttpReply(HttpResponse::Json(
       202, fmt::format(R"({{"bulk_operation_id":"{0}","status":"{1}","estimated_total":{2},)"
@@ -301,13 +302,13 @@ awaitable<Result<HttpReply>> GetProgress(SharedParts parts, const RouteCall& cal
 }
 
 awaitable<Result<HttpReply>> PostRebuild(SharedParts parts, const RouteCall& /*call*/) {
-  const auto start = steady_clock::now();
+  const uint64_t start_ns = parts->clock.MonotonicNs();
   auto work = [parts] { return parts->view.Rebuild(steady_clock::now() + kRebuildLimit); };
   const Result<int64_t> rebuilt = co_await doors::OnPool(parts->pool, std::move(work));
   if (!rebuilt.ok()) co_return rebuilt.error();
   co_return HttpReply(
       HttpResponse::Json(200, fmt::format(R"({{"status":"ok","rebuilt":{},"duration_ms":{}}})",
-                                          *rebuilt, MillisSince(start))));
+                                          *rebuilt, MillisSince(parts->clock, start_ns))));
 }
 
 std::vector<doors::QueryParameter> ListParameters() {

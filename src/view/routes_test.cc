@@ -70,7 +70,9 @@ class ViewRoutesTest : public ::testing::Test {
     jobs::AddJobRoutes(
         {.store = store_, .clock = server_.clock(), .random = random_, .version = "1"}, table_);
     table_.SetErrorForm(jobs::JobErrorForm());
-    AddViewRoutes({.view = view_, .bulk = bulk_, .store = store_, .pool = pool_}, table_);
+    AddViewRoutes(
+        {.view = view_, .bulk = bulk_, .store = store_, .pool = pool_, .clock = server_.clock()},
+        table_);
     return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
   }
 

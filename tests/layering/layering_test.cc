@@ -119,18 +119,31 @@ TEST_F(LayeringTest, AHeaderWithoutPragmaOnceIsNamed) {
 
 TEST_F(LayeringTest, AnUnfinishedSpotIsNamed) {
   const std::string line = std::string("// FIX") + "ME later";
-  Write("src/base/clock.cc", line);
-  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.cc:1: unfinished: " + line));
+  Write("src/base/check.cc", line);
+  EXPECT_THAT(Offences(), ElementsAre("src/base/check.cc:1: unfinished: " + line));
 }
 
 TEST_F(LayeringTest, AFileThatGrewTooLongIsNamed) {
   std::string text;
   for (int i = 0; i < kMaxLines; ++i) text += "\n";
-  Write("src/base/clock.cc", text);
+  Write("src/base/check.cc", text);
   EXPECT_THAT(Offences(), IsEmpty());
-  Write("src/base/clock.cc", text + "\n");
-  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.cc:1: 801 lines, more than 800: does it have "
+  Write("src/base/check.cc", text + "\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/base/check.cc:1: 801 lines, more than 800: does it have "
                                       "one subject?"));
+}
+
+TEST_F(LayeringTest, ProductCodeDoesNotAskTheMachineForTheTime) {
+  Write("src/net/loop.cc", "// as steady_clock::now() does\nauto now = steady_clock::now();\n");
+  Write("src/net/loop_test.cc", "auto now = steady_clock::now();\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/net/loop.cc:2: asks the machine for the time; take it "
+                                      "from a Clock (base/clock.h)"));
+}
+
+TEST_F(LayeringTest, AFileThatMayAskForTheTimeAndDoesNotIsNamed) {
+  Write("src/base/clock.cc", "int ticks;\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.cc:1: no longer asks for the time: remove it "
+                                      "from kOwnTime"));
 }
 
 TEST_F(LayeringTest, AFolderNeedsARowAndAReadme) {

@@ -24,6 +24,8 @@ Layers ReadLayers(const std::filesystem::path& layers_file);
 // that breaks a rule, as "path:line: what is wrong":
 //  - an #include that the layers forbid, climbs with "..", or reaches test helpers from product
 //  code;
+//  - product code that asks the machine for the time itself, where it is not one of the few files
+//    that must (kOwnTime in tree.cc), and such a file that no longer does;
 //  - a header without #pragma once, an unfinished spot, a file of more than kMaxLines lines;
 //  - a folder of src without a README.md, or without a row in the layers.
 // An empty answer means that the tree keeps all of them.

@@ -109,16 +109,16 @@ std::string QueryText(const net::HttpRequest& request) {
 struct AuditedChange {
   AuditSink sink;
   AuditEntry entry;
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  const Clock& clock;
+  uint64_t begin_ns = clock.MonotonicNs();
 };
 using SharedChange = std::shared_ptr<AuditedChange>;
 
 awaitable<void> Keep(SharedChange change, int status) {
   AuditEntry entry = change->entry;
   entry.status = status;
-  entry.duration_us = std::chrono::duration_cast<std::chrono::microseconds>(
-                          std::chrono::steady_clock::now() - change->begin)
-                          .count();
+  entry.duration_us =
+      static_cast<int64_t>((change->clock.MonotonicNs() - change->begin_ns) / 1'000);
   co_await change->sink(std::move(entry));
 }
 
@@ -182,7 +182,9 @@ void RouteTable::SetErrorForm(ErrorForm form) {
   error_forms_.push_back(std::move(form));
 }
 
-void RouteTable::SetAudit(const std::function<bool(const Route&)>& which, AuditSink sink) {
+void RouteTable::SetAudit(const std::function<bool(const Route&)>& which, const Clock& clock,
+                          AuditSink sink) {
+  audit_clock_ = &clock;
   for (Row& row : rows_) row.audited = which(row.route);
   audit_ = std::move(sink);
 }
@@ -288,7 +290,8 @@ class RouteHttpHandler final : public RouteDoor {
                                 .method = call->request.method,
                                 .path = call->request.path,
                                 .query = QueryText(call->request),
-                                .kind = std::string(row.route.path)}});
+                                .kind = std::string(row.route.path)},
+                      .clock = *table_.audit_clock_});
     net::HttpReply reply = co_await Answer(row, call);
     change->entry.detail = call->audit_detail;
     if (auto* const late = std::get_if<net::HttpLateResponse>(&reply)) {

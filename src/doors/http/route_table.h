@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "doors/access/audit_log.h"
 #include "doors/access/principal.h"
@@ -60,8 +61,9 @@ class RouteTable {
   void SetErrorForm(ErrorForm form);
 
   // What a principal does by one of `which` rows, refused or not, is kept before it is answered.
-  // The table is complete.
-  void SetAudit(const std::function<bool(const Route&)>& which, AuditSink sink);
+  // The table is complete, and `clock` outlives its use.
+  void SetAudit(const std::function<bool(const Route&)>& which, const Clock& clock,
+                AuditSink sink);
 
   // Finds the row for each request, checks the request against it, and runs it. 404 for an unknown
   // path, 405 with Allow for an unknown method of a known one, 400 for what does not fit the row;
@@ -101,6 +103,7 @@ class RouteTable {
   RouteTree tree_;                      // of rows_, by index
   std::vector<ErrorForm> error_forms_;  // the first has no prefix: the standard one
   AuditSink audit_;
+  const Clock* audit_clock_ = nullptr;
   mutable std::once_flag open_api_made_;
   mutable std::string open_api_;
 };
