@@ -13,6 +13,7 @@
 #include "base/time_text.h"
 #include "jobs/model/refusal.h"
 #include "view/id_list.h"
+#include "view/limits.h"
 #include "view/search.h"
 
 namespace cairn::view {
@@ -219,8 +220,8 @@ struct Bulk::Work {
       work.filter = std::move(*parsed);
       return {};
     }
-    if (!ids->is_array() || ids->as_array().size() > kMostIds) {
-      return Bad("job_ids", fmt::format("must be a list of at most {}", kMostIds));
+    if (!ids->is_array() || ids->as_array().size() > kMaxBulkIds) {
+      return Bad("job_ids", fmt::format("must be a list of at most {}", kMaxBulkIds));
     }
     for (const json::value& id : ids->as_array()) {
       if (!id.is_string()) return Bad("job_ids", "must be a list of strings");
@@ -309,12 +310,12 @@ Result<BulkTask> Bulk::Submit(const std::string& request, const doors::NamePatte
     CAIRN_ASSIGN_OR_RETURN(const Extent extent, Measure(reading.database(), work.filter->where));
     task.total = extent.count;
     task.until = extent.last;
-    if (!work.async && task.total <= kMostAtOnce) {
-      CAIRN_ASSIGN_OR_RETURN(work.ids, Ids(reading.database(), work.filter->where, kMostAtOnce));
+    if (!work.async && task.total <= kMaxBulkAtOnce) {
+      CAIRN_ASSIGN_OR_RETURN(work.ids, Ids(reading.database(), work.filter->where, kMaxBulkAtOnce));
       task.total = static_cast<int64_t>(work.ids.size());
     }
   }
-  if (!work.async && task.total <= kMostAtOnce) {
+  if (!work.async && task.total <= kMaxBulkAtOnce) {
     for (bool more = true; more;) {
       CAIRN_ASSIGN_OR_RETURN(more, Step(work, task));
     }

@@ -14,6 +14,7 @@
 #include "house/declarations.h"
 #include "house/registry.h"
 #include "view/bulk.h"
+#include "view/limits.h"
 #include "view/routes.h"
 #include "view/view.h"
 
@@ -21,7 +22,6 @@ namespace cairn::view {
 namespace {
 
 constexpr size_t kSearchThreads = 4;
-constexpr size_t kMaxWaitingSearches = 1'000;
 
 // How far the view is in the event log; nothing if the store cannot be read.
 Result<void> AddMirror(store::Store& store, const View& view, boost::json::object& status) {

@@ -16,6 +16,7 @@
 #include "doors/turn/on_pool.h"
 #include "jobs/model/refusal.h"
 #include "jobs/operations/operations.h"
+#include "view/limits.h"
 #include "view/route_schemas.h"
 #include "view/search.h"
 
@@ -30,12 +31,6 @@ using net::HttpResponse;
 using std::chrono::steady_clock;
 
 constexpr std::string_view kCommitHeader = "X-Cairn-Commit";
-// How long an answer waits for a view that is behind, if nobody insists, and if somebody does.
-constexpr std::chrono::seconds kPolite{2};
-constexpr std::chrono::seconds kInsistent{30};
-// How long a query may run.
-constexpr std::chrono::seconds kQueryLimit{10};
-constexpr std::chrono::minutes kRebuildLimit{10};
 
 using SharedParts = std::shared_ptr<const RouteParts>;
 using Function = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);

@@ -4,6 +4,7 @@
 
 #include "base/json_text.h"
 #include "jobs/ledger/ledger.h"
+#include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
 #include "jobs/model/topics.h"
 #include "jobs/operations/lease.h"
@@ -13,9 +14,6 @@ namespace cairn::jobs {
 namespace {
 
 using store::Space;
-
-// How many jobs a fetch moves aside before it lets others have a turn.
-constexpr int64_t kMaxAside = 1'000;
 
 // Jobs at the head of a line, and how far that was.
 struct Taken {
