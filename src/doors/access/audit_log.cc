@@ -8,8 +8,6 @@
 #include <iterator>
 #include <utility>
 
-#include "doors/access/limits.h"
-
 namespace cairn::doors {
 namespace {
 
@@ -18,6 +16,7 @@ using store::Space;
 
 constexpr std::string_view kChangesPrefix = "audit/";
 constexpr std::string_view kCountedPrefix = "audit-refused/";
+constexpr size_t kMaxTextBytes = 1'024;
 // What is counted is written this often at most.
 constexpr std::chrono::seconds kFlushEvery{10};
 constexpr uint64_t kTrimEveryNs = 3'600'000'000'000;  // an hour
@@ -30,13 +29,13 @@ std::string_view PrefixOf(AuditFamily family) {
   return family == AuditFamily::kChanges ? kChangesPrefix : kCountedPrefix;
 }
 
-std::string_view Cut(std::string_view text) { return text.substr(0, kMaxAuditTextBytes); }
+std::string_view Cut(std::string_view text) { return text.substr(0, kMaxTextBytes); }
 
 // What waits in memory takes no more than what is stored.
 void CutAll(AuditEntry& entry) {
   for (std::string* text : {&entry.principal, &entry.role, &entry.method, &entry.path, &entry.query,
                             &entry.detail, &entry.kind}) {
-    if (text->size() > kMaxAuditTextBytes) *text = std::string(Cut(*text));
+    if (text->size() > kMaxTextBytes) *text = std::string(Cut(*text));
   }
 }
 
