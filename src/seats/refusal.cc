@@ -21,7 +21,7 @@ constexpr std::array kRows = {
     ReasonRow{Reason::kEventExists, "EVENT_EXISTS", kConflict, 409,
               "the id is taken by an event with another definition"},
     ReasonRow{Reason::kBadEvent, "BAD_EVENT", kConflict, 409,
-              "what is stored under the event's keys is not what an event looks like"},
+              "the data stored for the event is damaged"},
     ReasonRow{Reason::kBadSeat, "BAD_SEAT", kInvalid, 422, "a seat is not written row-seat", true},
     ReasonRow{Reason::kNoSuchSeat, "NO_SUCH_SEAT", kInvalid, 422,
               "the section has no such row or seat", true},
@@ -49,9 +49,9 @@ constexpr std::array kRows = {
               "a hold would be longer than the event allows"},
     ReasonRow{Reason::kAlreadyExtended, "ALREADY_EXTENDED", kConflict, 409,
               "a hold can be extended once"},
-    ReasonRow{Reason::kNotHeld, "NOT_HELD", kConflict, 409, "the booking holds no seats any more"},
+    ReasonRow{Reason::kNotHeld, "NOT_HELD", kConflict, 409, "the booking no longer holds seats"},
     ReasonRow{Reason::kAlreadyPaid, "ALREADY_PAID", kConflict, 409,
-              "a paid booking is final; there is refund"},
+              "a paid booking cannot be changed, only refunded"},
     ReasonRow{Reason::kNotPaid, "NOT_PAID", kConflict, 409, "only a paid booking can be refunded"},
 };
 

@@ -410,7 +410,7 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
          .permission = "seats.read",
          .summary = summary,
          .query = std::move(query),
-         .responses = {{200, "It is this.", schema}, {404, "It does not exist."}}},
+         .responses = {{200, "What was asked for.", schema}, {404, "It does not exist."}}},
         function);
   };
   const auto change = [&](std::string_view path, std::string_view permission,
@@ -423,8 +423,8 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
          .request_schema = request,
          .responses = {{200, "Done, now or by the same request before.", schema},
                        {404, "It does not exist."},
-                       {409, "Things are not so that it can be done."},
-                       {422, "It makes no sense."}}},
+                       {409, "The booking or its seats are not in a state that allows it."},
+                       {422, "The request is invalid."}}},
         function);
   };
 
@@ -436,7 +436,7 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
        .responses = {{201, "It is on sale.", kEventSchema},
                      {200, "It had been created so before.", kEventSchema},
                      {409, "There is another event with this id."},
-                     {422, "The definition makes no sense."}}},
+                     {422, "The definition is invalid."}}},
       PostEvent);
   read("/v1/events", "The events, in the order of their ids.", kEventsSchema, GetEvents,
        {{"after", "The id before the first: `next` of the page before."},
@@ -468,7 +468,7 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
                      {200, "They were, by the same request before.", kAnswerSchema},
                      {404, "No such event or section."},
                      {409, "Seats are taken; `seat` is the first of those named."},
-                     {422, "The request makes no sense."}}},
+                     {422, "The request is invalid."}}},
       PostBooking);
   read("/v1/bookings/{id}", "One booking.", kBookingSchema, GetBooking);
   change("/v1/bookings/{id}/pay", "seats.book", "Sells the seats that a booking holds.", "",

@@ -104,7 +104,8 @@ std::string ActionOf(const std::string& request) {
 Result<BulkTask> DecodeTask(std::string_view id, BytesView text) {
   boost::system::error_code failure;
   const json::value value = json::parse(json::string_view(text.data(), text.size()), failure);
-  const Error corrupt{ErrorCode::kCorruption, fmt::format("{} is no bulk task", id)};
+  const Error corrupt{ErrorCode::kCorruption,
+                      fmt::format("{} cannot be decoded as a bulk task", id)};
   if (failure || !value.is_object()) return corrupt;
   const json::object& object = value.as_object();
   const auto* const status =
@@ -211,7 +212,7 @@ struct Bulk::Work {
     const json::value* const ids = object.if_contains("job_ids");
     const json::value* const filter = object.if_contains("filter");
     if ((ids == nullptr) == (filter == nullptr)) {
-      return Refuse(Reason::kValidation, "one of job_ids and filter is needed");
+      return Refuse(Reason::kValidation, "give either job_ids or filter");
     }
     if (filter != nullptr) {
       if (!filter->is_object()) return Bad("filter", "must be an object");

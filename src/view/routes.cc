@@ -340,7 +340,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
     };
     table.Add(std::move(route));
   };
-  const doors::RouteResponse wrong{400, "It makes no sense."};
+  const doors::RouteResponse wrong{400, "The request is invalid."};
   const doors::RouteResponse later{503, "The view is not that far yet, or the query too slow."};
   const doors::RouteResponse missing{404, "There is no such bulk operation."};
   add({.method = "GET",

@@ -265,7 +265,7 @@ TEST_F(ViewRoutesTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"explode","job_ids":[]})"),
               HasSubstr("400"));
   EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"cancel"})"),
-              HasSubstr("400 VALIDATION_ERROR one of job_ids and filter is needed"));
+              HasSubstr("400 VALIDATION_ERROR give either job_ids or filter"));
   EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"move","job_ids":[]})"),
               HasSubstr("400 VALIDATION_ERROR move_to_queue: is missing"));
   EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"change_priority","filter":{}})"),

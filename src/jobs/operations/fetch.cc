@@ -199,7 +199,7 @@ Result<void> CheckFetch(const FetchRequest& request) {
   if (request.queues.empty()) return Refuse(Reason::kValidation, "queues is required");
   for (const std::string& queue : request.queues) {
     if (!IsName(queue, kMaxQueueNameBytes)) {
-      return Refuse(Reason::kValidation, "queues holds a name that is none");
+      return Refuse(Reason::kValidation, "queues contains an invalid name");
     }
   }
   if (request.count == 0 || request.count > kMaxFetch) {
