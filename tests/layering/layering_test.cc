@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr std::string_view kLayers =
     "# a comment\n"
@@ -157,6 +158,17 @@ TEST(Tree, KeepsTheRules) {
   const Layers layers = ReadLayers("cmake/layers.txt");
   ASSERT_TRUE(layers.may_include.contains("app")) << "not run from the source directory?";
   for (const std::string& offence : FindOffences(".", layers)) ADD_FAILURE() << offence;
+}
+
+// A layer is a folder and a line: outside of its folder, only the list of layers makes it, and
+// nobody includes its layer.h (<generated/layers.h> includes them all).
+TEST(Tree, ALayerIsOneLineOutsideOfItsFolder) {
+  const std::vector<LayerUse> uses = FindLayerUses(".");
+  ASSERT_FALSE(uses.empty());
+  for (const LayerUse& use : uses) {
+    EXPECT_THAT(use.made_at, ElementsAre(StartsWith("src/app/layers.cc:"))) << use.layer;
+    EXPECT_THAT(use.included_at, IsEmpty()) << use.layer;
+  }
 }
 
 }  // namespace

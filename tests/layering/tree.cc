@@ -234,4 +234,30 @@ std::vector<std::string> FindOffences(const fs::path& root, const Layers& layers
   return offences;
 }
 
+std::vector<LayerUse> FindLayerUses(const fs::path& root) {
+  std::map<std::string, LayerUse> uses;
+  for (const auto& entry : fs::directory_iterator(root / "src")) {
+    const std::string name = entry.path().filename().string();
+    if (name == "house" || !fs::exists(entry.path() / "layer.h")) continue;
+    uses[name].layer = name;
+  }
+  for (const SourceFile& file : ReadTree(root)) {
+    if (IsTestCode(file.path)) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string place = file.path + ":" + std::to_string(i + 1);
+      for (auto& [name, use] : uses) {
+        if (file.path.starts_with("src/" + name + "/")) continue;
+        if (IncludedHeader(file.lines[i]) == name + "/layer.h") use.included_at.push_back(place);
+        const size_t make = file.lines[i].find(name + "::Make");
+        if (make != std::string::npos && file.lines[i].find("Layer(", make) != std::string::npos) {
+          use.made_at.push_back(place);
+        }
+      }
+    }
+  }
+  std::vector<LayerUse> found;
+  for (auto& [name, use] : uses) found.push_back(std::move(use));
+  return found;
+}
+
 }  // namespace cairn::testing

@@ -31,6 +31,16 @@ Layers ReadLayers(const std::filesystem::path& layers_file);
 // An empty answer means that the tree keeps all of them.
 std::vector<std::string> FindOffences(const std::filesystem::path& root, const Layers& layers);
 
+// Where product code outside of a layer's folder has to do with the layer as such, as "path:line".
+struct LayerUse {
+  std::string layer;                     // a folder of src with a layer.h: "seats"
+  std::vector<std::string> made_at;      // seats::MakeSeatsLayer(
+  std::vector<std::string> included_at;  // #include "seats/layer.h"
+};
+
+// Of every layer of the tree, in the order of their names.
+std::vector<LayerUse> FindLayerUses(const std::filesystem::path& root);
+
 inline constexpr int kMaxLines = 800;
 
 }  // namespace cairn::testing
