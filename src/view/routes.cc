@@ -119,7 +119,7 @@ awaitable<Result<HttpReply>> SearchWith(SharedParts parts, const net::HttpReques
   Result<SearchRequest> request = ParseSearch(given);
   if (!request.ok()) co_return request.error();
   request->filter.where.And(InQueues(parts->queues()));
-  Question question = [request = std::move(*request)](Database& database) {
+  Question question = [request = std::move(*request), parts](Database& database) {
     return SearchText(database, request, parts->clock);
   };
   co_return co_await Ask(parts, http, std::move(question));
