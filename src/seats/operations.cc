@@ -119,7 +119,7 @@ Result<void> RequireState(Ground& ground, const std::vector<int64_t>& seats, Sea
     const std::string text =
         fmt::format("of section {} is {}", ground.section.id, StateName(found));
     const std::string name = SeatName(ground.section.shape, seat);
-    if (!ReasonRowOf(reason).names_seat)
+    if (!ReasonRowOf(reason).names_subject)
       return Refuse(reason, fmt::format("seat {} {}", name, text));
     return RefuseSeat(reason, name, text);
   }
@@ -232,10 +232,10 @@ bool IsPrintable(std::string_view text) {
 
 Result<void> CheckManual(const ReserveRequest& request) {
   if (request.section == kAnySection) {
-    return BadRequest("seats are chosen in one section, not in any");
+    return BadRequest("mode manual needs one section; 'any' is for best_available");
   }
   if (request.seats.empty()) {
-    return Refuse(Reason::kBadQuantity, "mode manual needs the seats that are wanted");
+    return Refuse(Reason::kBadQuantity, "mode manual needs seats");
   }
   if (request.prefer != Prefer::kFront || request.avoid_orphans || request.adjacent_only) {
     return BadRequest("prefer, avoid_orphans and adjacent are options of best_available");
@@ -251,7 +251,8 @@ Result<void> CheckBest(const ReserveRequest& request) {
   if (!request.seats.empty()) {
     return Refuse(Reason::kBadQuantity, "mode best_available takes a quantity, not seats");
   }
-  if (!request.quantity) return Refuse(Reason::kBadQuantity, "how many seats are wanted?");
+  if (!request.quantity)
+    return Refuse(Reason::kBadQuantity, "quantity is missing: say how many seats you want");
   if (*request.quantity < 1) {
     return Refuse(Reason::kBadQuantity,
                   fmt::format("quantity is {}; it must be at least 1", *request.quantity));
@@ -267,13 +268,13 @@ Result<void> CheckRequest(const ReserveRequest& request) {
   }
   if (request.buyer.size() > kMaxBuyerBytes || !IsPrintable(request.buyer)) {
     return BadRequest(
-        fmt::format("the buyer has more than {} bytes or control characters", kMaxBuyerBytes));
+        fmt::format("buyer must be at most {} bytes without control characters", kMaxBuyerBytes));
   }
   if (request.hold_seconds && *request.hold_seconds < 1) {
     return BadRequest("hold_seconds must be at least 1");
   }
   if (request.section != kAnySection && (request.min_price || request.max_price)) {
-    return BadRequest("a price range goes with section any");
+    return BadRequest("a price range needs section any");
   }
   return request.mode == Mode::kManual ? CheckManual(request) : CheckBest(request);
 }
@@ -314,7 +315,7 @@ Result<void> CheckLimits(Context& context, const Event& event, const ReserveRequ
   }
   if (settings.max_per_buyer == 0) return {};
   if (request.buyer.empty()) {
-    return BadRequest("this event limits the seats per buyer, so a buyer has to be named");
+    return BadRequest("this event limits the seats per buyer: name the buyer");
   }
   CAIRN_ASSIGN_OR_RETURN(const int64_t held, SeatsOfBuyer(context, event, request.buyer));
   if (held + quantity <= settings.max_per_buyer) return {};
@@ -670,7 +671,7 @@ Result<Answer> Extend(Context& context, const BookingRef& ref, int64_t seconds) 
   CAIRN_ASSIGN_OR_RETURN(Booking booking, FindBooking(context, ref));
   const Timestamp now = context.transaction.now();
   CAIRN_RETURN_IF_ERROR(RequireHeld(booking, now));
-  if (seconds < 1) return BadRequest("a hold is extended by at least 1 second");
+  if (seconds < 1) return BadRequest("a hold must be extended by at least 1 second");
   if (booking.extended_by == seconds) return AnswerAgain(context, std::move(booking));
   if (booking.extended_by) {
     return Refuse(Reason::kAlreadyExtended, fmt::format("booking {} was extended by {} seconds",
@@ -697,7 +698,7 @@ Result<Answer> Extend(Context& context, const BookingRef& ref, int64_t seconds) 
 Result<Answer> Refund(Context& context, const BookingRef& ref, std::string_view reason) {
   if (reason.size() > kMaxReasonBytes || !IsPrintable(reason)) {
     return BadRequest(
-        fmt::format("the reason has more than {} bytes or control characters", kMaxReasonBytes));
+        fmt::format("reason must be at most {} bytes without control characters", kMaxReasonBytes));
   }
   CAIRN_ASSIGN_OR_RETURN(Booking booking, FindBooking(context, ref));
   if (booking.status == Status::kRefunded) return AnswerAgain(context, std::move(booking));
