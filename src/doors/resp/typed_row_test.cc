@@ -136,6 +136,16 @@ class TypedRowTest : public ::testing::Test {
     }
   }
 
+  // On a shared store scopes are only an order (HeldScopes::only_order), so that nothing is run
+  // again for them; but a transaction that has lost against another is.
+  void ExpectRuns(int here, int at_least_shared) const {
+    if (cairn::testing::OnRocks()) {
+      EXPECT_EQ(runs_, here);
+    } else {
+      EXPECT_GE(runs_, at_least_shared);
+    }
+  }
+
   std::atomic<int> parses_{0};
   std::atomic<int> scoped_{0};
   std::atomic<int> runs_{0};
@@ -147,20 +157,19 @@ TEST_F(TypedRowTest, ACallIsParsedOnce) {
   EXPECT_EQ(server_.Run({"t.put", "k", "v"}), "\"v\"");
   EXPECT_EQ(parses_, 1);
   EXPECT_EQ(scoped_, 1);
-  EXPECT_EQ(runs_, 1);
+  ExpectRuns(1, 1);
 }
 
 TEST_F(TypedRowTest, ACallThatRunsAgainUnderMoreScopesIsParsedOnce) {
   EXPECT_EQ(server_.Run({"t.putwide", "k", "v"}), "\"v\"");
   EXPECT_EQ(parses_, 1);
-  // On a shared store, scopes are only an order (HeldScopes::only_order).
-  EXPECT_EQ(runs_, cairn::testing::OnRocks() ? 2 : 1);
+  ExpectRuns(2, 1);
 }
 
 TEST_F(TypedRowTest, ACallThatLeavesTheLoopTakesItsRequestAlong) {
   EXPECT_EQ(server_.Run({"t.putdisk", "k", "from the first parse"}), "\"from the first parse\"");
   EXPECT_EQ(parses_, 1);
-  EXPECT_EQ(runs_, cairn::testing::OnRocks() ? 2 : 1);
+  ExpectRuns(2, 1);
   EXPECT_EQ(server_.Run({"t.putlong", "k", "v"}), "\"v\"");
   EXPECT_EQ(parses_, 2);
 }
@@ -173,18 +182,18 @@ TEST_F(TypedRowTest, CallsInATransactionAreParsedOnceEach) {
   EXPECT_EQ(server_.Run({"EXEC"}), "[\"1\", \"2\", (error) ERR the value must not be bad]");
   EXPECT_EQ(parses_, 3);
   EXPECT_EQ(scoped_, 2);
-  EXPECT_EQ(runs_, cairn::testing::OnRocks() ? 4 : 2);
+  ExpectRuns(4, 2);
 }
 
 TEST_F(TypedRowTest, ACallFromInsideAnotherCommandIsParsedOnce) {
   EXPECT_EQ(server_.Run({"t.call", "k", "t.put", "k", "v"}), R"("$1\x0d\x0av\x0d\x0a")");
   EXPECT_EQ(parses_, 1);
   EXPECT_EQ(scoped_, 1);
-  EXPECT_EQ(runs_, 1);
+  ExpectRuns(1, 1);
   EXPECT_EQ(server_.Run({"t.call", "k", "t.put", "k", "bad"}),
             R"("-ERR the value must not be bad\x0d\x0a")");
   EXPECT_EQ(parses_, 2);
-  EXPECT_EQ(runs_, 1);
+  ExpectRuns(1, 1);
 }
 
 TEST_F(TypedRowTest, ACallThatWaitsIsParsedOnceHoweverOftenItLooks) {
@@ -218,7 +227,7 @@ TEST_F(TypedRowTest, CallsOfOneTurnAreParsedOnceEach) {
   EXPECT_EQ(client.Receive(), "(error) " + std::string(kBadValue));
   EXPECT_EQ(client.Receive(), "\"4\"");
   EXPECT_EQ(parses_, 4);
-  EXPECT_EQ(runs_, 3);
+  ExpectRuns(3, 3);
 }
 
 TEST(TypedRowTableTest, ARowWithARequestSaysInNoOtherWayWhatItLocks) {
