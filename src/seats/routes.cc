@@ -178,24 +178,18 @@ awaitable<Result<HttpReply>> GetVerification(SharedParts parts, const RouteCall&
   co_return co_await Ask(parts, EventScopes(*parts, id), Where::kPool, std::move(maker));
 }
 
-using SaleChange = Result<BlockAnswer> (*)(Context&, std::string_view, std::string_view,
-                                           const std::vector<std::string>&);
-
-template <SaleChange change>
+template <Result<BlockAnswer> (*change)(Context&, const SaleRequest&)>
 awaitable<Result<HttpReply>> PostSale(SharedParts parts, const RouteCall& call) {
-  const std::string& id = call.PathValue("id");
-  const std::string& section = call.PathValue("section");
-  Maker maker = [id, section,
-                 seats = StringsOf(call.body, "seats")](Context& context) -> Result<std::string> {
-    CAIRN_ASSIGN_OR_RETURN(const BlockAnswer answer, change(context, id, section, seats));
-    std::string out = R"({"section_stats":)";
-    AppendCounts(answer.section, out);
-    out += R"(,"event_stats":)";
-    AppendCounts(answer.event, out);
-    out += "}";
-    return out;
+  SaleRequest request{.event = call.PathValue("id"),
+                      .section = call.PathValue("section"),
+                      .seats = StringsOf(call.body, "seats")};
+  store::Scopes scopes;
+  AddSaleScopes(parts->keys(), request, scopes);
+  Maker maker = [request = std::move(request)](Context& context) -> Result<std::string> {
+    CAIRN_ASSIGN_OR_RETURN(const BlockAnswer answer, change(context, request));
+    return CountsJson(answer.section, answer.event);
   };
-  co_return co_await Change(parts, EventScopes(*parts, id, section), 200, std::move(maker));
+  return Change(std::move(parts), std::move(scopes), 200, std::move(maker));
 }
 
 // --- Bookings ------------------------------------------------------------------------------------
@@ -208,10 +202,7 @@ Result<std::string> ToJson(Context& context, const Result<Answer>& answer) {
 awaitable<Result<HttpReply>> PostBooking(SharedParts parts, const RouteCall& call) {
   const ReserveRequest request = RequestOf(call);
   store::Scopes scopes;
-  const bool any = request.section == kAnySection;
-  if (any) scopes = store::Scopes::Exclusive();
-  AddEventScopes(parts->keys(), request.event, any ? std::string_view() : request.section,
-                 request.booking, scopes);
+  AddReserveScopes(parts->keys(), request, scopes);
   bool repeated = false;
   std::string text;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
@@ -257,9 +248,7 @@ awaitable<Result<HttpReply>> ChangeBooking(SharedParts parts, std::string id,
   store::Scopes scopes = BookingScopes(*parts, id);
   const Result<void> found = co_await parts->store.Peek(scopes, find);
   if (!found.ok()) co_return ToReply(found, 200, "");
-  AddEventScopes(parts->keys(), ref.event, ref.section, id, scopes);
-  Bytes scratch;
-  doors::AddKeyScope(parts->place.db, parts->keys().Refund(id), scopes, scratch);
+  AddBookingScopes(parts->keys(), ref, scopes);
   Maker maker = [&change, &ref](Context& context) -> Result<std::string> {
     return ToJson(context, change(context, ref));
   };
@@ -279,7 +268,7 @@ awaitable<Result<HttpReply>> PostCancel(SharedParts parts, const RouteCall& call
 awaitable<Result<HttpReply>> PostExtend(SharedParts parts, const RouteCall& call) {
   const int64_t seconds = NumberOf(call.body, "seconds").value_or(0);
   BookingChange change = [seconds](Context& context, const BookingRef& ref) {
-    return Extend(context, ref, seconds);
+    return Extend(context, {.booking = ref, .seconds = seconds});
   };
   return ChangeBooking(std::move(parts), call.PathValue("id"), std::move(change));
 }
@@ -287,7 +276,7 @@ awaitable<Result<HttpReply>> PostExtend(SharedParts parts, const RouteCall& call
 awaitable<Result<HttpReply>> PostRefund(SharedParts parts, const RouteCall& call) {
   BookingChange change = [reason = TextOf(call.body, "reason")](Context& context,
                                                                 const BookingRef& ref) {
-    return Refund(context, ref, reason);
+    return Refund(context, {.booking = ref, .reason = reason});
   };
   return ChangeBooking(std::move(parts), call.PathValue("id"), std::move(change));
 }

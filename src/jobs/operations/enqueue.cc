@@ -431,10 +431,15 @@ void SetIdempotencyKey(EnqueueBatchRequest& request, std::string_view key) {
   }
 }
 
-Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request) {
-  if (request.jobs.empty() || request.jobs.size() > kMaxEnqueueBatch) {
+Result<void> CheckBatchSize(size_t jobs) {
+  if (jobs == 0 || jobs > kMaxEnqueueBatch) {
     return Bad(fmt::format("jobs must be 1 to {}", kMaxEnqueueBatch));
   }
+  return {};
+}
+
+Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request) {
+  CAIRN_RETURN_IF_ERROR(CheckBatchSize(request.jobs.size()));
   Ledger ledger(context);
   for (size_t i = 0; i < request.jobs.size(); ++i) {
     Result<void> checked = CheckEnqueue(request.jobs[i]);

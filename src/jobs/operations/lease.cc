@@ -92,10 +92,15 @@ Result<void> Ack(Context& context, const AckRequest& request) {
   return ledger.Save();
 }
 
-Result<std::vector<Result<void>>> AckBatch(Context& context, std::span<const AckRequest> requests) {
-  if (requests.empty() || requests.size() > kMaxAckBatch) {
+Result<void> CheckAckBatchSize(size_t requests) {
+  if (requests == 0 || requests > kMaxAckBatch) {
     return Refuse(Reason::kValidation, fmt::format("acks must be 1 to {}", kMaxAckBatch));
   }
+  return {};
+}
+
+Result<std::vector<Result<void>>> AckBatch(Context& context, std::span<const AckRequest> requests) {
+  CAIRN_RETURN_IF_ERROR(CheckAckBatchSize(requests.size()));
   Ledger ledger(context);
   std::vector<Result<void>> results;
   results.reserve(requests.size());
