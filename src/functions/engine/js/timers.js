@@ -46,6 +46,15 @@
     clearTimeout: (id) => clear(id),
     clearInterval: (id) => clear(id),
     clearImmediate: (id) => clear(id),
-    queueMicrotask: (call) => enqueue(callback('queueMicrotask', call)),
+    queueMicrotask: (call) => {
+      callback('queueMicrotask', call);
+      enqueue(() => {
+        try {
+          call();
+        } catch (error) {
+          host.log('error', `queueMicrotask: uncaught ${host.global('inspect')(error)}`);
+        }
+      });
+    },
   };
 })
