@@ -268,6 +268,8 @@ std::optional<std::string> AddressPolicy::WhyUrlRefused(const std::string& url) 
   return Refusal(host, AddressKind::kLoopback);
 }
 
+std::string HostOfUrl(const std::string& url) { return HostOf(url); }
+
 bool IsUrl(const std::string& url) {
   const std::unique_ptr<CURLU, FreeUrl> parts(curl_url());
   return curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), 0) == CURLUE_OK;

@@ -70,6 +70,9 @@ struct AddressPolicy {
 
 // Whether libcurl, which is to ask it, can take the URL apart.
 bool IsUrl(const std::string& url);
+// The host that libcurl would ask, without the brackets of IPv6; empty if it cannot take the URL
+// apart.
+std::string HostOfUrl(const std::string& url);
 
 // What is shown in the place of what is secret in a URL.
 inline constexpr std::string_view kHiddenInUrl = "***";

@@ -454,6 +454,7 @@ class HttpService::Impl {
           Error{ErrorCode::kTooLarge, fmt::format("the answer is longer than {} bytes", most)});
     } else if (is_answer) {
       HttpAnswer answer = std::move(transfer->answer);
+      answer.url = call.url;
       End(std::move(transfer), std::move(answer));
     } else if (transfer->refused) {
       std::string message =
@@ -470,7 +471,10 @@ class HttpService::Impl {
       End(std::move(transfer), Error{ErrorCode::kIo, "the answer was one redirect too many"});
       return;
     }
-    const Result<void> redirected = Redirect(transfer->call, transfer->answer.status, location);
+    Result<void> redirected = Redirect(transfer->call, transfer->answer.status, location);
+    if (redirected.ok() && transfer->call.check_redirect) {
+      redirected = transfer->call.check_redirect(location);
+    }
     if (!redirected.ok()) {
       End(std::move(transfer), redirected.error());
       return;

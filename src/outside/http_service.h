@@ -39,6 +39,9 @@ struct HttpCall {
   Excess excess = Excess::kRefuse;
   // Further servers that answers of 3xx may lead to. 0: such an answer is the answer.
   int max_redirects = 0;
+  // Asked about the URL of each redirect, on the service's thread; its error ends the call. Empty:
+  // only the policy decides.
+  std::function<Result<void>(const std::string& url)> check_redirect = {};
 };
 
 struct HttpAnswer {
@@ -46,6 +49,7 @@ struct HttpAnswer {
   std::vector<std::pair<std::string, std::string>> headers = {};  // as sent, at most 64 KiB
   std::string body = {};
   bool cut = false;
+  std::string url = {};  // that has answered, after redirects
 
   // The first header of this name in any case; nullopt if there is none.
   std::optional<std::string_view> Header(std::string_view name) const;

@@ -294,6 +294,27 @@ TEST_F(HttpServiceTest, ARedirectToAnAddressThatIsNotAllowedIsNotFollowed) {
   EXPECT_EQ(Refusal(call).code, ErrorCode::kIo);
 }
 
+TEST_F(HttpServiceTest, WhoeverAsksCanRefuseARedirect) {
+  Peer peer([](const std::string& request) {
+    if (request.starts_with("GET /end")) return Answer(200, "here");
+    return Answer(302, "", "Location: /end\r\n");
+  });
+  HttpCall call = CallTo(peer.url());
+  call.max_redirects = 1;
+  std::string asked;
+  call.check_redirect = [&](const std::string& url) -> Result<void> {
+    asked = url;
+    return {};
+  };
+  EXPECT_EQ(Ask(call)->url, peer.url() + "/end");
+  EXPECT_EQ(asked, peer.url() + "/end");
+  call.check_redirect = [](const std::string&) -> Result<void> {
+    return Error{ErrorCode::kForbidden, "not there"};
+  };
+  EXPECT_EQ(Refusal(call), (Error{ErrorCode::kForbidden, "not there"}));
+  EXPECT_EQ(peer.requests().size(), 3U);
+}
+
 TEST_F(HttpServiceTest, RedirectsHaveAnEnd) {
   Peer peer([](const std::string&) { return Answer(302, "", "Location: /again\r\n"); });
   HttpCall call = CallTo(peer.url());

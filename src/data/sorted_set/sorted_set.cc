@@ -126,6 +126,12 @@ Result<SortedSet> SortedSet::Load(doors::CommandContext& context, BytesView key)
   return Open(std::move(collection));
 }
 
+Result<SortedSet> SortedSet::Load(store::Transaction& transaction, uint8_t db, BytesView key) {
+  CAIRN_ASSIGN_OR_RETURN(Collection collection,
+                         Collection::Load(transaction, db, key, ValueType::kSortedSet));
+  return Open(std::move(collection));
+}
+
 Result<SortedSet> SortedSet::Replace(doors::CommandContext& context, BytesView key) {
   CAIRN_ASSIGN_OR_RETURN(Collection collection,
                          Collection::Replace(context, key, ValueType::kSortedSet));
@@ -282,15 +288,20 @@ Result<std::optional<ScoredMember>> SortedSet::Select(uint64_t rank) {
 }
 
 Result<void> SortedSet::Save(doors::CommandContext& context, std::string_view event) {
+  CAIRN_RETURN_IF_ERROR(Save());
   const BytesView key = collection_.entry().user_key();
+  context.Notify(doors::kEventSortedSet, event, key);
+  if (count_ == 0) context.Notify(doors::kEventGeneric, "del", key);
+  return {};
+}
+
+Result<void> SortedSet::Save() {
   if (count_ > RankIndex::kMaxPage && !index().exists()) {
     CAIRN_RETURN_IF_ERROR(index().Build());
   } else if (count_ > 0 && count_ <= RankIndex::kMaxPage / 2 && index().exists()) {
     CAIRN_RETURN_IF_ERROR(index().Drop());
   }
   collection_.Save(count_, EncodeHeader());
-  context.Notify(doors::kEventSortedSet, event, key);
-  if (count_ == 0) context.Notify(doors::kEventGeneric, "del", key);
   return {};
 }
 

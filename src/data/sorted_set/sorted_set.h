@@ -84,6 +84,8 @@ using ScoredVisitor = FunctionRef<bool(BytesView member, double score)>;
 class SortedSet {
  public:
   static Result<SortedSet> Load(doors::CommandContext& context, BytesView key);
+  // For what is no command: no lookup is counted, and nobody is told of keys.
+  static Result<SortedSet> Load(store::Transaction& transaction, uint8_t db, BytesView key);
   // Without members and expiry, in place of whatever the key has, once it is saved.
   static Result<SortedSet> Replace(doors::CommandContext& context, BytesView key);
 
@@ -126,8 +128,11 @@ class SortedSet {
   // Writes the record; without members there will be no key. Tells listeners that `event` happened,
   // and that the key is gone if it is.
   Result<void> Save(doors::CommandContext& context, std::string_view event);
+  // The same, telling nobody.
+  Result<void> Save();
 
   Elements& elements() { return collection_.elements(); }
+  const Entry& entry() const { return collection_.entry(); }
 
  private:
   explicit SortedSet(Collection collection);

@@ -33,9 +33,18 @@ json::object Content(std::string_view content_type, const json::value& schema) {
   return {{content_type, {{"schema", schema}}}};
 }
 
+// The path as OpenAPI has it, which knows no parameter for several segments: {path...} is {path}.
+std::string PathOf(const Route& route) {
+  std::string path(route.path);
+  const size_t dots = path.find("...}");
+  if (dots != std::string::npos) path.erase(dots, 3);
+  return path;
+}
+
 json::array Parameters(const Route& route) {
   json::array parameters;
-  std::string_view rest = route.path;
+  const std::string path = PathOf(route);
+  std::string_view rest = path;
   for (size_t open = rest.find('{'); open != std::string_view::npos; open = rest.find('{')) {
     const size_t close = rest.find('}', open);
     parameters.push_back({{"name", rest.substr(open + 1, close - open - 1)},
@@ -105,7 +114,7 @@ std::string RouteTable::OpenApi() const {
           {"required", !route.optional_body},
           {"content", Content("application/json", row.request_schema->json())}};
     }
-    json::value& methods = paths[route.path];
+    json::value& methods = paths[PathOf(route)];
     if (methods.is_null()) methods.emplace_object();
     methods.get_object()[Lowered(route.method)] = std::move(operation);
   }

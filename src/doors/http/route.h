@@ -66,12 +66,13 @@ struct RouteResponse {
 
 struct Route {
   std::string_view method;           // "GET", "POST", …; HEAD is answered as GET without its body
-  std::string_view path;             // "/v1/events/{id}"
+  std::string_view path;             // "/v1/events/{id}"; route_tree.h has all forms
   std::string_view permission = {};  // what a key must allow; empty: open to everyone
   Touches touches = Touches::Anything();  // closed to callers with grants unless it says otherwise
   std::string_view summary;
   std::string_view tag = "server";
   std::vector<QueryParameter> query = {};
+  bool any_query = false;                // the handler reads the query itself
   std::string_view request_schema = {};  // JSON schema; empty: the body is not looked at
   bool optional_body = false;            // a request without a body is complete too
   bool checks_body_itself = false;       // the schema is for readers; RouteCall::body stays null

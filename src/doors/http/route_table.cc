@@ -32,8 +32,11 @@ std::vector<std::string_view> SplitPath(std::string_view path) {
   return segments;
 }
 
-std::string_view ParameterName(std::string_view segment) {
-  return segment.substr(1, segment.size() - 2);
+// Of what a segment of the row stands for, in a path that fits the row.
+std::string ParameterValue(const RouteParameter& parameter, std::span<const std::string> segments) {
+  if (parameter.rest) return fmt::format("{}", fmt::join(segments, "/"));
+  const std::string& segment = segments.front();
+  return segment.substr(0, segment.size() - parameter.suffix.size());
 }
 
 // Why a request does not fit its row.
@@ -63,6 +66,7 @@ bool HasQueryType(std::string_view value, std::string_view type) {
 }
 
 std::optional<Misfit> CheckQuery(const Route& route, const net::HttpRequest& request) {
+  if (route.any_query) return std::nullopt;
   for (const auto& [name, value] : request.query) {
     const auto parameter = std::ranges::find(route.query, name, &QueryParameter::name);
     if (parameter == route.query.end()) {
@@ -322,8 +326,10 @@ class RouteHttpHandler final : public RouteDoor {
   static std::optional<Misfit> Check(const RouteTable::Row& row, RouteCall& call) {
     if (auto misfit = CheckQuery(row.route, call.request)) return misfit;
     for (size_t i = 0; i < row.segments.size(); ++i) {
-      if (!IsParameter(row.segments[i])) continue;
-      call.path_values.emplace_back(ParameterName(row.segments[i]), call.request.segments[i]);
+      const std::optional<RouteParameter> parameter = ParseParameter(row.segments[i]);
+      if (!parameter) continue;
+      const auto rest = std::span(call.request.segments).subspan(i);
+      call.path_values.emplace_back(parameter->name, ParameterValue(*parameter, rest));
     }
     const bool left_out = row.route.optional_body && call.request.body.empty();
     if (!row.request_schema || left_out) return std::nullopt;

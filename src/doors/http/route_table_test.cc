@@ -59,6 +59,11 @@ awaitable<Result<HttpReply>> Unread(const RouteCall& call) {
       HttpResponse::Json(201, call.body.is_null() ? R"({"id":"unread"})" : R"({"id":"read"})"));
 }
 
+awaitable<Result<HttpReply>> Echo(const RouteCall& call) {
+  co_return HttpReply(
+      HttpResponse::Text(200, call.PathValue("disk") + " " + call.PathValue("path")));
+}
+
 class RouteTableTest : public ::testing::Test {
  protected:
   RouteTableTest() : table_({.title = "Test", .version = "1.2.3"}) {
@@ -101,6 +106,12 @@ class RouteTableTest : public ::testing::Test {
                 .checks_body_itself = true,
                 .responses = {{201, "The thing.", kThing}},
                 .handler = Unread});
+    table_.Add({.method = "GET",
+                .path = "/files/{disk}:read/{path...}",
+                .summary = "What the path and the query say.",
+                .any_query = true,
+                .responses = {{200, "Text."}},
+                .handler = Echo});
     table_.SetErrorForm({.prefix = "/other",
                          .body =
                              [](std::string_view code, std::string_view message) {
@@ -176,6 +187,16 @@ TEST_F(RouteTableTest, BodiesAreCheckedBeforeTheHandlerRuns) {
   EXPECT_EQ(Request("PUT", "/v1/things/a", std::string(101, ' ')).status, 413);
 }
 
+TEST_F(RouteTableTest, APathCanEndInAnyNumberOfSegments) {
+  EXPECT_EQ(Request("GET", "/files/c:read/a/b%20c/d").body, "c a/b c/d");
+  EXPECT_EQ(Request("GET", "/files/c:read").body, "c ");
+  EXPECT_EQ(Request("GET", "/files/c:write/a").status, 404);
+}
+
+TEST_F(RouteTableTest, ARouteCanReadAnyQueryItself) {
+  EXPECT_EQ(Request("GET", "/files/c:read/a?x=1").status, 200);
+}
+
 TEST_F(RouteTableTest, QueriesAreCheckedToo) {
   EXPECT_EQ(Request("GET", "/v1/things?limit=3").body, R"([{"id":"a","size":3}])");
   EXPECT_EQ(Request("GET", "/v1/things?limt=3").body,
@@ -188,6 +209,7 @@ TEST_F(RouteTableTest, AnswersCanBeCheckedAgainstTheirRows) {
   for (size_t row = 0; row < table_.size(); ++row) {
     const Route& route = table_.row(row);
     std::string target(route.path);
+    if (target.starts_with("/files/")) continue;  // answers no JSON
     if (const size_t open = target.find("{id}"); open != std::string::npos) {
       target.replace(open, 4, "a");
     }
@@ -204,7 +226,8 @@ TEST_F(RouteTableTest, TheOpenApiDocumentComesFromTheRows) {
   EXPECT_EQ(document.at("openapi").as_string(), "3.0.3");
   EXPECT_EQ(document.at("info").at("version").as_string(), "1.2.3");
   const json::object& paths = document.at("paths").as_object();
-  EXPECT_EQ(paths.size(), 6U);
+  EXPECT_EQ(paths.size(), 7U);
+  EXPECT_EQ(paths.count("/files/{disk}:read/{path}"), 1U);
   const json::value& get = paths.at("/v1/things/{id}").at("get");
   EXPECT_EQ(get.at("x-permission").as_string(), "things.read");
   EXPECT_EQ(get.at("parameters").as_array()[0].at("in").as_string(), "path");

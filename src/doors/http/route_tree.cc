@@ -4,14 +4,34 @@
 
 namespace cairn::doors {
 
-bool IsParameter(std::string_view segment) {
-  return segment.starts_with('{') && segment.ends_with('}');
+namespace {
+
+constexpr std::string_view kRestMark = "...";
+// More parameters than any path has.
+constexpr size_t kRestWeight = 1'000;
+
+}  // namespace
+
+std::optional<RouteParameter> ParseParameter(std::string_view segment) {
+  const size_t end = segment.find('}');
+  if (!segment.starts_with('{') || end == std::string_view::npos) return std::nullopt;
+  RouteParameter parameter{.name = segment.substr(1, end - 1), .suffix = segment.substr(end + 1)};
+  parameter.rest = parameter.name.ends_with(kRestMark);
+  if (parameter.rest) parameter.name.remove_suffix(kRestMark.size());
+  return parameter;
+}
+
+std::unique_ptr<RouteTree::Node>& RouteTree::NextOf(Node& node, std::string_view segment) {
+  const std::optional<RouteParameter> parameter = ParseParameter(segment);
+  if (!parameter) return node.literals[segment];
+  if (parameter->rest) return node.rest;
+  return parameter->suffix.empty() ? node.parameter : node.suffixed[parameter->suffix];
 }
 
 bool RouteTree::Add(std::span<const std::string_view> path, std::string_view method, size_t row) {
   Node* node = &root_;
   for (const std::string_view segment : path) {
-    std::unique_ptr<Node>& next = IsParameter(segment) ? node->parameter : node->literals[segment];
+    std::unique_ptr<Node>& next = NextOf(*node, segment);
     if (next == nullptr) next = std::make_unique<Node>();
     node = next.get();
   }
@@ -24,10 +44,17 @@ bool RouteTree::Add(std::span<const std::string_view> path, std::string_view met
 template <typename Visit>
 void RouteTree::ForEachFit(const Node& node, std::span<const std::string> path, size_t parameters,
                            const Visit& visit) {
+  if (node.rest != nullptr) visit(*node.rest, parameters + kRestWeight);
   if (path.empty()) return visit(node, parameters);
-  const auto literal = node.literals.find(path.front());
+  const std::string_view segment = path.front();
+  const auto literal = node.literals.find(segment);
   if (literal != node.literals.end()) {
     ForEachFit(*literal->second, path.subspan(1), parameters, visit);
+  }
+  for (const auto& [suffix, next] : node.suffixed) {
+    if (segment.size() > suffix.size() && segment.ends_with(suffix)) {
+      ForEachFit(*next, path.subspan(1), parameters + 1, visit);
+    }
   }
   if (node.parameter != nullptr) {
     ForEachFit(*node.parameter, path.subspan(1), parameters + 1, visit);

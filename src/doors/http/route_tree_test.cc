@@ -45,6 +45,28 @@ TEST_F(RouteTreeTest, AllMethodsOfAPathAreKnown) {
   EXPECT_THAT(tree_.MethodsOf(Path{"nothing"}), IsEmpty());
 }
 
+TEST_F(RouteTreeTest, AParameterCanHaveASuffix) {
+  EXPECT_TRUE(tree_.Add(Segments{"jobs", "{id}:run"}, "GET", 7));
+  EXPECT_EQ(tree_.Find(Path{"jobs", "17:run"}, "GET"), 7U);
+  EXPECT_EQ(tree_.Find(Path{"jobs", "17:stop"}, "GET"), 1U);
+  EXPECT_EQ(tree_.Find(Path{"jobs", ":run"}, "GET"), 1U);  // there is nothing before it
+}
+
+TEST_F(RouteTreeTest, TheRestOfAPathCanBeAParameter) {
+  EXPECT_TRUE(tree_.Add(Segments{"jobs", "{rest...}"}, "GET", 8));
+  EXPECT_EQ(tree_.Find(Path{"jobs"}, "GET"), 8U);
+  EXPECT_EQ(tree_.Find(Path{"jobs", "17"}, "GET"), 1U);
+  EXPECT_EQ(tree_.Find(Path{"jobs", "17", "x", "y"}, "GET"), 8U);
+  EXPECT_FALSE(tree_.Add(Segments{"jobs", "{path...}"}, "GET", 9));
+}
+
+TEST_F(RouteTreeTest, ParametersAreRecognised) {
+  EXPECT_EQ(ParseParameter("jobs"), std::nullopt);
+  EXPECT_EQ(ParseParameter("{id}"), (RouteParameter{.name = "id"}));
+  EXPECT_EQ(ParseParameter("{id}:run"), (RouteParameter{.name = "id", .suffix = ":run"}));
+  EXPECT_EQ(ParseParameter("{path...}"), (RouteParameter{.name = "path", .rest = true}));
+}
+
 TEST_F(RouteTreeTest, WhatIsTakenIsRefusedWhateverItsParametersAreCalled) {
   EXPECT_FALSE(tree_.Add(Segments{"jobs", "{name}"}, "GET", 6));
   EXPECT_TRUE(tree_.Add(Segments{"jobs", "{name}"}, "PATCH", 6));

@@ -72,7 +72,7 @@ Result<void> CheckNumbers(const EnqueueRequest& request) {
 
 Result<void> CheckDocuments(const EnqueueRequest& request) {
   if (request.payload.empty()) return Bad("payload is no JSON");
-  CAIRN_RETURN_IF_ERROR(CheckJson("payload", request.payload, kMaxPayloadBytes, JsonKind::kAny));
+  CAIRN_RETURN_IF_ERROR(CheckJson("payload", request.payload, request.payload_limit, JsonKind::kAny));
   CAIRN_RETURN_IF_ERROR(CheckJson("tags", request.tags, kMaxDocumentBytes, JsonKind::kObject));
   CAIRN_RETURN_IF_ERROR(
       CheckJson("checkpoint", request.checkpoint, kMaxDocumentBytes, JsonKind::kAny));

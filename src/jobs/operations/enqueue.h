@@ -27,6 +27,9 @@ std::optional<UniqueMode> ParseUniqueMode(std::string_view name);
 struct EnqueueRequest {
   std::string queue;
   std::string payload = "{}";  // JSON, checked and kept byte for byte
+  // How large the payload may be. Layers whose messages are larger than what clients of this one
+  // may send set it; it is not part of any request from outside.
+  size_t payload_limit = kMaxPayloadBytes;
   Priority priority = Priority::kNormal;
 
   std::string unique_key = {};

@@ -74,12 +74,12 @@ void MoveCursor(Ledger& ledger, Ledger::Queue& queue, Priority priority, const T
   queue.changed = true;
 }
 
-class Fetcher {
+class LineFetch {
   // So many are taken from a line before it is seen how large they are.
   static constexpr size_t kStep = 128;
 
  public:
-  Fetcher(Ledger& ledger, const FetchRequest& request) : ledger_(ledger), request_(request) {}
+  LineFetch(Ledger& ledger, const FetchRequest& request) : ledger_(ledger), request_(request) {}
 
   Result<void> From(Ledger::Queue& queue) {
     if (!queue.exists) return {};
@@ -224,7 +224,7 @@ Result<std::vector<Job>> Fetch(Context& context, const FetchRequest& request) {
     CAIRN_RETURN_IF_ERROR(CheckQueue(context.queues, queue));
   }
   Ledger ledger(context);
-  Fetcher fetcher(ledger, request);
+  LineFetch fetcher(ledger, request);
   for (const std::string& name : request.queues) {
     if (fetcher.full()) break;
     CAIRN_ASSIGN_OR_RETURN(Ledger::Queue* const queue, ledger.QueueOf(name));

@@ -173,10 +173,15 @@ Result<FailResult> Fail(Context& context, const FailRequest& request) {
 Result<HeartbeatResult> Heartbeat(Context& context, const HeartbeatRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckDocument("progress", request.progress));
   CAIRN_RETURN_IF_ERROR(CheckDocument("checkpoint", request.checkpoint));
+  if (request.lease_ms && (*request.lease_ms < kMinLeaseMs || *request.lease_ms > kMaxLeaseMs)) {
+    return Refuse(Reason::kValidation,
+                  fmt::format("a lease must be from {} to {} ms", kMinLeaseMs, kMaxLeaseMs));
+  }
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(request.lease.id));
   if (job.state != State::kActive) return HeartbeatResult{.cancelled = true};
   CAIRN_RETURN_IF_ERROR(CheckLeased(job, request.lease, Reason::kHeartbeat));
+  if (request.lease_ms) job.lease_ms = *request.lease_ms;
   ledger.Relet(job, LeaseEnd(job, ledger.now_ns()));
   if (!request.checkpoint.empty()) job.checkpoint = request.checkpoint;
   if (!request.progress.empty()) {

@@ -57,12 +57,14 @@ struct HeartbeatRequest {
   LeaseRef lease;
   std::string progress = {};    // JSON
   std::string checkpoint = {};  // JSON
+  // The lease's length from now on; nullopt: as it was.
+  std::optional<int64_t> lease_ms = {};
 };
 struct HeartbeatResult {
   bool cancelled = false;  // the job is not this worker's any more: stop
   uint64_t lease_expires_ns = 0;
 };
-// Renews the lease by its own length. A job that is not active is not an error but `cancelled`; one
+// Renews the lease by its length. A job that is not active is not an error but `cancelled`; one
 // that is leased to somebody else is refused (LEASE_LOST).
 Result<HeartbeatResult> Heartbeat(Context& context, const HeartbeatRequest& request);
 

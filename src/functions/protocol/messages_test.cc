@@ -1,0 +1,105 @@
+#include "functions/protocol/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "functions/protocol/limits.h"
+
+namespace cairn::functions {
+namespace {
+
+template <typename Message, typename Sent>
+void ExpectRoundTrip(const Sent& sent) {
+  const Bytes bytes = Encode(sent);
+  MessageReader<Message> reader;
+  for (size_t i = 0; i < bytes.size(); ++i) {  // one byte at a time
+    const auto early = reader.Next();
+    ASSERT_TRUE(early.ok());
+    ASSERT_FALSE(early->has_value());
+    reader.Append(BytesView(bytes).substr(i, 1));
+  }
+  const auto message = reader.Next();
+  ASSERT_TRUE(message.ok()) << message.error().message;
+  ASSERT_TRUE(message->has_value());
+  EXPECT_EQ(std::get<Sent>(**message), sent);
+  EXPECT_EQ(reader.waiting(), 0);
+}
+
+TEST(MessagesTest, EveryMessageIsReadAsItWasWritten) {
+  const Program program{.sha256 = "abc",
+                        .files = {{"function.js", "text"}, {"a.json", std::string("\0x", 2)}},
+                        .entry = "function.js",
+                        .handler = "other",
+                        .isolation = Isolation::kVersion,
+                        .compiled = "code"};
+  ExpectRoundTrip<ToChild>(RunMessage{.number = UINT64_MAX,
+                                      .sha256 = "abc",
+                                      .program = program,
+                                      .event = "{}",
+                                      .context = "{1}",
+                                      .env = "{2}",
+                                      .limits = {.wall_ms = 1, .cpu_ms = 2, .memory_bytes = 3}});
+  ExpectRoundTrip<ToChild>(RunMessage{.number = 1, .sha256 = "abc"});
+  ExpectRoundTrip<ToChild>(HostReplyMessage{.number = 1, .call = 2, .ok = false, .text = "no"});
+  ExpectRoundTrip<ToChild>(CompileMessage{.number = 1, .files = program.files, .entry = "x"});
+  ExpectRoundTrip<ToServer>(
+      HostCallMessage{.number = 1, .call = 2, .operation = "kv.get", .arguments = "{}"});
+  ExpectRoundTrip<ToServer>(LogMessage{.number = 1, .level = "info", .text = "line"});
+  ExpectRoundTrip<ToServer>(RunResultMessage{.number = 1,
+                                             .status = RunStatus::kTimeout,
+                                             .result = "{}",
+                                             .result_truncated = true,
+                                             .error = {"T", "m", "s"},
+                                             .limit_hit = "wall",
+                                             .cpu_us = 5,
+                                             .peak_memory_bytes = 6,
+                                             .retire = true,
+                                             .cold = true});
+  ExpectRoundTrip<ToServer>(CompiledMessage{.number = 1, .ok = false, .text = "a.js:1: bad"});
+  ExpectRoundTrip<ToServer>(ForkedMessage{.pid = 7, .sandbox = 3});
+  ExpectRoundTrip<ToServer>(ExitedMessage{.status = -1, .cpu_us = 4});
+  ExpectRoundTrip<ToZygote>(ForkMessage{.hard_memory_bytes = 9});
+}
+
+Bytes Frame(uint32_t length, uint8_t kind, BytesView payload) {
+  Bytes frame;
+  AppendBig32(frame, length);
+  frame.push_back(static_cast<char>(kind));
+  frame += payload;
+  return frame;
+}
+
+template <typename Message>
+std::string ErrorOf(BytesView bytes) {
+  MessageReader<Message> reader;
+  reader.Append(bytes);
+  const auto message = reader.Next();
+  return message.ok() ? "" : message.error().message;
+}
+
+TEST(MessagesTest, WhatIsNoMessageIsRefusedBeforeItHasArrived) {
+  EXPECT_EQ(ErrorOf<ToServer>(Frame(1, 99, "")), "a message of unknown kind 99");
+  EXPECT_EQ(ErrorOf<ToServer>(Frame(0x7FFFFFFF, 17, "")),
+            "a message of kind 17 with 2147483647 bytes is too long");
+  // A child cannot speak as the server does.
+  EXPECT_EQ(ErrorOf<ToServer>(Encode(RunMessage{.number = 1})), "a message of unknown kind 1");
+}
+
+TEST(MessagesTest, FieldsThatDoNotFitAreRefused) {
+  EXPECT_EQ(ErrorOf<ToServer>(Frame(4, 33, "abcd")), "a message of kind 33 is malformed");
+  Bytes longer = Encode(ForkedMessage{.pid = 7});
+  longer[3] = static_cast<char>(longer[3] + 1);
+  longer += 'x';
+  EXPECT_EQ(ErrorOf<ToServer>(longer), "a message of kind 32 is malformed");
+  RunResultMessage result{.number = 1, .result = std::string(wire::kMaxResultBytes + 1, 'x')};
+  EXPECT_EQ(ErrorOf<ToServer>(Encode(result)), "a message of kind 18 is malformed");
+  EXPECT_EQ(ErrorOf<ToServer>(Encode(ForkedMessage{.pid = -1})),
+            "a message of kind 32 is malformed");
+  Bytes flag = Encode(CompiledMessage{.number = 1, .ok = true});
+  flag[5 + 8] = 2;
+  EXPECT_EQ(ErrorOf<ToServer>(flag), "a message of kind 19 is malformed");
+}
+
+}  // namespace
+}  // namespace cairn::functions
