@@ -1,12 +1,15 @@
 // performance.now: milliseconds since the activation began.
 'use strict';
 (function (host) {
-  const timeOrigin = host.nowMs() - host.monotonicMs();
+  // A global may serve several activations, each with an origin of its own.
+  const timeOrigin = () => host.nowMs() - host.monotonicMs();
   return {
     performance: {
-      timeOrigin,
+      get timeOrigin() {
+        return timeOrigin();
+      },
       now: () => host.monotonicMs(),
-      toJSON: () => ({ timeOrigin }),
+      toJSON: () => ({ timeOrigin: timeOrigin() }),
     },
     navigator: { userAgent: 'Cairn' },
   };

@@ -136,6 +136,7 @@ export class Realm {
         }),
       log: (level, text) => {
         this.log.push([level, text]);
+        this.onLog?.([level, text]);
       },
       setTimer: (call, delay, repeat) => {
         const id = this.#nextTimer++;
@@ -161,7 +162,7 @@ export class Realm {
         try {
           bytes = serialize(value);
         } catch (error) {
-          if (error.name !== 'DataCloneError') throw error;
+          if (!error.message.includes('could not be cloned')) throw error;
           throw Object.assign(new inside.Error(error.message), { name: 'DataCloneError' });
         }
         return deserialize(bytes);
