@@ -329,7 +329,9 @@ bool DomainToAsciiFunction(JSContext* cx, unsigned count, JS::Value* vp) {
 
 bool StructuredClone(JSContext* cx, unsigned count, JS::Value* vp) {
   const JS::CallArgs args = JS::CallArgsFromVp(count, vp);
-  return JS_StructuredClone(cx, args.get(0), args.rval(), nullptr, nullptr);
+  JSAutoStructuredCloneBuffer copy(JS::StructuredCloneScope::SameProcess, nullptr, nullptr);
+  return copy.write(cx, args.get(0), args.get(1), JS::CloneDataPolicy()) &&
+         copy.read(cx, args.rval());
 }
 
 bool Global(JSContext* cx, unsigned count, JS::Value* vp) {
@@ -358,7 +360,7 @@ constexpr JSFunctionSpec kFunctions[] = {JS_FN("call", Call, 2, 0),
                                          JS_FN("utf8Encode", Utf8Encode, 1, 0),
                                          JS_FN("utf8Decode", Utf8Decode, 3, 0),
                                          JS_FN("domainToASCII", DomainToAsciiFunction, 1, 0),
-                                         JS_FN("structuredClone", StructuredClone, 1, 0),
+                                         JS_FN("structuredClone", StructuredClone, 2, 0),
                                          JS_FN("global", Global, 1, 0),
                                          JS_FS_END};
 

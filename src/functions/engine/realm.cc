@@ -11,6 +11,7 @@
 #include <js/RealmOptions.h>
 #include <js/String.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -55,6 +56,7 @@ bool Enumerate(JSContext* cx, JS::HandleObject object, JS::MutableHandleIdVector
   Realm* const realm = Realm::Of(object);
   if (enumerable_only || realm == nullptr) return true;
   for (size_t i = 0; i < realm->runtime().names().size(); ++i) {
+    if (realm->runtime().names()[i].internal) continue;
     if (!ids.append(JS::PropertyKey::fromPinnedString(realm->runtime().atom(i)))) {
       JS_ReportOutOfMemory(cx);
       return false;
@@ -90,11 +92,20 @@ Result<std::unique_ptr<Runtime>> Runtime::Make(JSContext* cx, const RuntimeScrip
     }
     JSString* const atom = JS_AtomizeAndPinStringN(cx, name.name.data(), name.name.size());
     if (atom == nullptr) return Error{ErrorCode::kInternal, "out of memory"};
-    runtime->by_atom_[atom] = runtime->names_.size();
+    if (!name.internal) runtime->by_atom_[atom] = runtime->names_.size();
     runtime->atoms_.push_back(atom);
     runtime->names_.push_back({.name = std::string(name.name),
                                .chunk = file->second,
-                               .member = std::string(name.member)});
+                               .member = std::string(name.member),
+                               .internal = name.internal});
+  }
+  for (const RuntimePolyfill& polyfill : scripts.polyfills) {
+    const auto file = by_file.find(polyfill.file);
+    if (file == by_file.end()) {
+      return Error{ErrorCode::kInternal,
+                   fmt::format("the runtime's file {} is not there", polyfill.file)};
+    }
+    runtime->polyfills_.push_back({.text = std::string(polyfill.text), .chunk = file->second});
   }
   return runtime;
 }
@@ -109,6 +120,18 @@ const Runtime::Name* Runtime::Find(std::string_view name) const {
     if (one.name == name) return &one;
   }
   return nullptr;
+}
+
+std::vector<size_t> Runtime::PolyfillsFor(const std::vector<SourceFile>& files) const {
+  std::vector<size_t> chunks;
+  for (const Polyfill& polyfill : polyfills_) {
+    if (std::ranges::find(chunks, polyfill.chunk) != chunks.end()) continue;
+    const auto uses = [&](const SourceFile& file) {
+      return file.text.find(polyfill.text) != std::string::npos;
+    };
+    if (std::ranges::any_of(files, uses)) chunks.push_back(polyfill.chunk);
+  }
+  return chunks;
 }
 
 // --- Realm ---------------------------------------------------------------------------------------
@@ -208,6 +231,12 @@ bool Realm::ChunkValue(JSContext* cx, size_t chunk, JS::MutableHandleValue value
   running_.erase(chunk);
   if (ok) chunks_.try_emplace(chunk, cx, value);
   return ok;
+}
+
+bool Realm::RunChunk(JSContext* cx, size_t chunk) {
+  const JSAutoRealm own(cx, global_);
+  JS::RootedValue ignored(cx);
+  return ChunkValue(cx, chunk, &ignored);
 }
 
 bool Realm::RuntimeValue(JSContext* cx, const Runtime::Name& name, JS::MutableHandleValue value) {
