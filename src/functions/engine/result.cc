@@ -36,7 +36,9 @@ struct Answer {
   bool base64 = false;
 };
 
-RunError Bad(std::string message) { return {.type = "ValidationError", .message = std::move(message)}; }
+RunError Bad(std::string message) {
+  return {.type = "ValidationError", .message = std::move(message)};
+}
 
 // Reads the members of an answer. Each returns false with the error filled, which is either ours or
 // what the function's own code has thrown meanwhile.
@@ -245,8 +247,8 @@ ResultText Write(const Answer& answer) {
       fmt::format(",\"isBase64Encoded\":{}}}", answer.base64 ? "true" : "false");
   out.json += "},\"body\":";
   const size_t used = out.json.size() + end.size();
-  const std::string_view body =
-      FittingBody(answer.body, wire::kMaxResultBytes - std::min(used, wire::kMaxResultBytes - 2), answer.base64);
+  const std::string_view body = FittingBody(
+      answer.body, wire::kMaxResultBytes - std::min(used, wire::kMaxResultBytes - 2), answer.base64);
   out.truncated = body.size() < answer.body.size();
   AppendJsonString(body, out.json);
   out.json += end;
