@@ -396,8 +396,7 @@ bool Engine::Impl::MakeArguments(Realm& realm, const EngineRun& run, JS::Mutable
   JS::RootedValueArray<1> arguments(cx_);
   arguments[0].set(context);
   return (realm.RuntimeValue(cx_, *name, &complete) &&
-          JS_CallFunctionValue(cx_, nullptr, complete, JS::HandleValueArray(arguments),
-                               context)) ||
+          JS_CallFunctionValue(cx_, nullptr, complete, JS::HandleValueArray(arguments), context)) ||
          Fail(outcome);
 }
 

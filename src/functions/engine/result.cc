@@ -247,8 +247,9 @@ ResultText Write(const Answer& answer) {
       fmt::format(",\"isBase64Encoded\":{}}}", answer.base64 ? "true" : "false");
   out.json += "},\"body\":";
   const size_t used = out.json.size() + end.size();
-  const std::string_view body = FittingBody(
-      answer.body, wire::kMaxResultBytes - std::min(used, wire::kMaxResultBytes - 2), answer.base64);
+  const std::string_view body =
+      FittingBody(answer.body, wire::kMaxResultBytes - std::min(used, wire::kMaxResultBytes - 2),
+                  answer.base64);
   out.truncated = body.size() < answer.body.size();
   AppendJsonString(body, out.json);
   out.json += end;

@@ -18,7 +18,8 @@
 #include "jobs/operations/enqueue_json.h"
 #include "jobs/operations/store_access.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another allocator.
+// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
+// allocator.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace cairn::functions {
@@ -128,9 +129,9 @@ awaitable<Result<std::string>> ActivationHost::FetchUrl(std::string arguments) {
 
 Result<void> ActivationHost::CheckTopic(std::string_view call, std::string_view topic) const {
   if (topic.starts_with(kPlatformPrefix)) {
-    return Refuse(Code::kCapabilityDenied,
-                  fmt::format("{}: names that begin with \"{}\" are the platform's", call,
-                              kPlatformPrefix));
+    return Refuse(
+        Code::kCapabilityDenied,
+        fmt::format("{}: names that begin with \"{}\" are the platform's", call, kPlatformPrefix));
   }
   const auto allows = [&](std::string_view allowed) {
     if (!allowed.ends_with('*')) return allowed == topic;

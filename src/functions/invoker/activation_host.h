@@ -13,7 +13,7 @@
 #include "functions/invoker/fetch.h"
 #include "functions/invoker/kv.h"
 #include "functions/model/records.h"
-#include "functions/pool/pool.h"
+#include "functions/pool/sandbox_pool.h"
 
 namespace cairn::functions {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "data/sorted_set/sorted_set.h"
-#include "functions/invoker/stored_text.h"
+#include "functions/control/values.h"
 #include "functions/model/errors.h"
 #include "functions/model/keys.h"
 #include "functions/model/limits.h"
@@ -17,12 +17,12 @@ int64_t ExpiryOf(const store::Transaction& transaction) {
 
 Result<void> Write(store::Transaction& transaction, const Activation& activation) {
   const int64_t expire_ms = ExpiryOf(transaction);
+  CAIRN_RETURN_IF_ERROR(WriteString(transaction,
+                                    ActivationKey(activation.tenant, activation.activation_id),
+                                    Encode(activation), expire_ms));
   CAIRN_RETURN_IF_ERROR(
-      WriteText(transaction, ActivationKey(activation.tenant, activation.activation_id),
-                Encode(activation), expire_ms));
-  CAIRN_RETURN_IF_ERROR(
-      WriteText(transaction, ActivationStatusKey(activation.tenant, activation.activation_id),
-                StatusName(activation.status), expire_ms));
+      WriteString(transaction, ActivationStatusKey(activation.tenant, activation.activation_id),
+                  StatusName(activation.status), expire_ms));
   transaction.Wake(ActivationTopic(activation.tenant, activation.activation_id));
   return {};
 }
@@ -32,7 +32,7 @@ Result<void> Write(store::Transaction& transaction, const Activation& activation
 Result<std::optional<Activation>> LoadActivation(store::Transaction& transaction,
                                                  std::string_view tenant, std::string_view id) {
   CAIRN_ASSIGN_OR_RETURN(const std::optional<std::string> text,
-                         ReadText(transaction, ActivationKey(tenant, id)));
+                         ReadString(transaction, ActivationKey(tenant, id)));
   if (!text) return std::optional<Activation>();
   CAIRN_ASSIGN_OR_RETURN(Activation activation, DecodeActivation(*text));
   return std::optional(std::move(activation));
@@ -41,7 +41,7 @@ Result<std::optional<Activation>> LoadActivation(store::Transaction& transaction
 Result<std::optional<Status>> LoadActivationStatus(store::Transaction& transaction,
                                                    std::string_view tenant, std::string_view id) {
   CAIRN_ASSIGN_OR_RETURN(const std::optional<std::string> text,
-                         ReadText(transaction, ActivationStatusKey(tenant, id)));
+                         ReadString(transaction, ActivationStatusKey(tenant, id)));
   if (!text) return std::optional<Status>();
   const std::optional<Status> status = ParseStatus(*text);
   if (!status) {
@@ -58,9 +58,9 @@ Result<void> MoveActivation(store::Transaction& transaction, Status from, const 
   CAIRN_ASSIGN_OR_RETURN(const std::optional<Status> stored,
                          LoadActivationStatus(transaction, to.tenant, to.activation_id));
   if (stored != from) {
-    return Refuse(Code::kCasFailed, fmt::format("the activation {} is {}, not {}", to.activation_id,
-                                                stored ? StatusName(*stored) : "unknown",
-                                                StatusName(from)));
+    return Refuse(Code::kCasFailed,
+                  fmt::format("the activation {} is {}, not {}", to.activation_id,
+                              stored ? StatusName(*stored) : "unknown", StatusName(from)));
   }
   return Write(transaction, to);
 }
@@ -68,8 +68,8 @@ Result<void> MoveActivation(store::Transaction& transaction, Status from, const 
 Result<void> PutLogChunk(store::Transaction& transaction, std::string_view tenant,
                          std::string_view id, const LogChunk& chunk) {
   const int64_t expire_ms = ExpiryOf(transaction);
-  CAIRN_RETURN_IF_ERROR(WriteText(transaction, LogChunkKey(tenant, id, chunk.number), chunk.text,
-                                  expire_ms));
+  CAIRN_RETURN_IF_ERROR(
+      WriteString(transaction, LogChunkKey(tenant, id, chunk.number), chunk.text, expire_ms));
   const std::string index = LogIndexKey(tenant, id);
   CAIRN_ASSIGN_OR_RETURN(data::SortedSet chunks,
                          data::SortedSet::Load(transaction, kDatabase, index));
@@ -92,7 +92,7 @@ Result<std::vector<LogChunk>> ReadLogChunks(store::Transaction& transaction,
   // Chunks have no holes, so the index is not needed to find them.
   for (uint64_t number = from; chunks.size() < limit; ++number) {
     CAIRN_ASSIGN_OR_RETURN(std::optional<std::string> text,
-                           ReadText(transaction, LogChunkKey(tenant, id, number)));
+                           ReadString(transaction, LogChunkKey(tenant, id, number)));
     if (!text) break;
     chunks.push_back({number, *std::move(text)});
   }

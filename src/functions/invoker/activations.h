@@ -27,8 +27,8 @@ Result<std::optional<Status>> LoadActivationStatus(store::Transaction& transacti
                                                    std::string_view tenant, std::string_view id);
 // Writes a new one; kActivationTtlMs begins.
 Result<void> PutActivation(store::Transaction& transaction, const Activation& activation);
-// Compare-and-set: refuses (CS_KVROCKS_CAS_FAILED) unless the stored status is `from`. The time that
-// it is kept begins anew.
+// Compare-and-set: refuses (CS_KVROCKS_CAS_FAILED) unless the stored status is `from`. The time
+// that it is kept begins anew.
 Result<void> MoveActivation(store::Transaction& transaction, Status from, const Activation& to);
 
 // --- Logs ----------------------------------------------------------------------------------------

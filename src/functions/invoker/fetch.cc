@@ -40,7 +40,8 @@ bool IsToken(std::string_view text) {
 }
 
 bool IsHeaderValue(std::string_view text) {
-  return std::ranges::all_of(text, [](unsigned char c) { return c == '\t' || (c >= ' ' && c != 127); });
+  return std::ranges::all_of(text,
+                             [](unsigned char c) { return c == '\t' || (c >= ' ' && c != 127); });
 }
 
 // [[text,text]…]; nullopt for anything else.
@@ -193,8 +194,8 @@ Result<FetchCall> ParseFetch(std::string_view arguments) {
   CAIRN_ASSIGN_OR_RETURN(FetchCall call, ReadObject(arguments, Code::kValidation, read));
   if (!IsToken(call.method) || EqualsIgnoreCase(call.method, "CONNECT") ||
       EqualsIgnoreCase(call.method, "TRACE")) {
-    return Refuse(Code::kValidation, fmt::format("fetch: '{}' is not a method that can be used",
-                                                 call.method));
+    return Refuse(Code::kValidation,
+                  fmt::format("fetch: '{}' is not a method that can be used", call.method));
   }
   if (call.body.size() > kMaxFetchBodyBytes) {
     return Refuse(Code::kTooLarge,

@@ -48,8 +48,8 @@ struct FetchParts {
   doors::RouteStore& routes;
   outside::AddressPolicy policy;
 };
-// {"status","statusText","headers":[[name,value]…],"body":base64,"url","redirected"}. Cancelling the
-// coroutine ends the request. What it borrows must live until it has ended.
+// {"status","statusText","headers":[[name,value]…],"body":base64,"url","redirected"}. Cancelling
+// the coroutine ends the request. What it borrows must live until it has ended.
 boost::asio::awaitable<Result<std::string>> Fetch(const FetchParts& parts,
                                                   const Capabilities& capabilities, FetchCall call);
 

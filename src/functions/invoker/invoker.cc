@@ -15,13 +15,14 @@
 #include "functions/codeq/dead_letters.h"
 #include "functions/codeq/results.h"
 #include "functions/codeq/topics.h"
+#include "functions/control/aliases.h"
+#include "functions/control/values.h"
 #include "functions/control/versions.h"
 #include "functions/invoker/activation_host.h"
 #include "functions/invoker/activation_log.h"
 #include "functions/invoker/activations.h"
 #include "functions/invoker/locked_change.h"
 #include "functions/invoker/resolve.h"
-#include "functions/invoker/stored_text.h"
 #include "functions/model/digest.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_writer.h"
@@ -29,7 +30,8 @@
 #include "jobs/operations/fetch.h"
 #include "jobs/operations/lease.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another allocator.
+// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
+// allocator.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace cairn::functions {
@@ -162,6 +164,7 @@ struct Invoker::Begun {
   int64_t deadline_ms = 0;
   Activation activation;  // as written: running, unless it has ended
   VersionMeta version;
+  std::string shift;  // that counts how it ends
   // Why it is not run.
   bool ended = false;                 // it has a result, which is published again
   bool stranger = false;              // its id belongs to somebody else's activation
@@ -171,8 +174,7 @@ struct Invoker::Begun {
 
 // One that this process runs.
 struct Invoker::Running {
-  Running(Begun message, doors::RouteStore& routes)
-      : begun(std::move(message)), flushed(routes) {}
+  Running(Begun message, doors::RouteStore& routes) : begun(std::move(message)), flushed(routes) {}
 
   Begun begun;
   EnvMap env;
@@ -243,9 +245,8 @@ class Invoker::BeginWork final : public doors::Work {
     begun.principal = std::move(request.principal);
     begun.event = std::move(request.event);
     begun.deadline_ms = request.deadline_ms;
-    CAIRN_ASSIGN_OR_RETURN(
-        std::optional<Activation> stored,
-        LoadActivation(transaction, request.tenant, request.activation_id));
+    CAIRN_ASSIGN_OR_RETURN(std::optional<Activation> stored,
+                           LoadActivation(transaction, request.tenant, request.activation_id));
     if (stored && (stored->request_id != request.request_id || stored->ns != request.ns ||
                    stored->ref.function != request.ref.function)) {
       begun.stranger = true;
@@ -268,18 +269,19 @@ class Invoker::BeginWork final : public doors::Work {
     begun.expired = transaction.now().millis() >= begun.deadline_ms;
     if (begun.expired) return {};
     Activation& activation = begun.activation;
-    Result<VersionMeta> version = ResolveRef(transaction, NameOf(activation), activation.ref,
-                                             DrawOf(activation.activation_id));
-    if (!version.ok()) {
-      if (version.error().code == ErrorCode::kWouldBlock) return version.error();
-      begun.refused = version.error();
+    Result<Resolved> resolved = ResolveRef(transaction, {activation.tenant, activation.ns},
+                                           activation.ref, DrawOf(activation.activation_id));
+    if (!resolved.ok()) {
+      if (resolved.error().code == ErrorCode::kWouldBlock) return resolved.error();
+      begun.refused = resolved.error();
       return {};
     }
-    activation.resolved_version = version->version;
+    begun.version = std::move(resolved->version);
+    begun.shift = std::move(resolved->shift);
+    activation.resolved_version = begun.version.version;
     const Result<void> allowed =
-        CheckRoles(version->config, activation.trigger.type, begun.principal);
+        CheckRoles(begun.version.config, activation.trigger.type, begun.principal);
     if (!allowed.ok()) begun.refused = allowed.error();
-    begun.version = *std::move(version);
     return {};
   }
 
@@ -383,22 +385,13 @@ awaitable<void> Invoker::RunOne(LoopState& state, std::shared_ptr<Running> runni
 
 awaitable<Result<std::string>> Invoker::OpenEnv(const Begun& begun, EnvMap& env) {
   if (begun.version.config.env_names.empty()) co_return std::string("{}");
-  const std::string key = EnvKey(NameOf(begun.activation), begun.version.version);
-  std::optional<std::string> sealed;
   const doors::RouteStore::Task read = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(sealed, ReadText(transaction, key));
+    CAIRN_ASSIGN_OR_RETURN(
+        env, LoadEnv(transaction, NameOf(begun.activation), begun.version, parts_.secrets));
     return {};
   };
   const Result<void> done = co_await parts_.routes.Read({}, read);
   if (!done.ok()) co_return done.error();
-  if (!sealed) {
-    co_return Refuse(Code::kSecretsUnavailable, "the environment of the version is gone");
-  }
-  const Result<Bytes> opened = parts_.secrets.Open(*sealed, key);
-  if (!opened.ok()) co_return opened.error();
-  Result<EnvMap> decoded = DecodeEnv(*opened);
-  if (!decoded.ok()) co_return decoded.error();
-  env = *std::move(decoded);
   std::string text;
   JsonWriter json(text);
   json.TextMap("", env);
@@ -442,13 +435,13 @@ awaitable<Invoker::Ended> Invoker::Execute(LoopState& state, std::shared_ptr<Run
                  .memory_bytes = static_cast<uint64_t>(config.memory_mb * kMegabyte)}};
   const RunOutcome outcome = co_await parts_.pool.Run(std::move(request), host);
 
-  Ended ended{.result_truncated = outcome.result_truncated,
-              .usage = Usage{.cpu_us = outcome.usage.cpu_us,
-                             .peak_memory_bytes =
-                                 static_cast<int64_t>(outcome.usage.peak_memory_bytes),
-                             .cold = outcome.usage.cold},
-              .limit_hit = outcome.limit_hit,
-              .ran = true};
+  Ended ended{
+      .result_truncated = outcome.result_truncated,
+      .usage = Usage{.cpu_us = outcome.usage.cpu_us,
+                     .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
+                     .cold = outcome.usage.cold},
+      .limit_hit = outcome.limit_hit,
+      .ran = true};
   if (outcome.status == RunStatus::kSuccess) {
     Result<FunctionResult> result = ParseResult(outcome.result);
     if (result.ok()) {
@@ -538,8 +531,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
                       .tenant = activation.tenant,
                       .type = std::string(kFailedType)};
     Result<codeq::Outgoing> made = codeq::Prepare(
-        {.topic = config.on_failure,
-         .text = codeq::Wrap(std::move(envelope), Encode(activation))});
+        {.topic = config.on_failure, .text = codeq::Wrap(std::move(envelope), Encode(activation))});
     if (made.ok()) failure = *std::move(made);
   }
   const std::optional<LogChunk> chunk = running.log.Take();
@@ -550,13 +542,13 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   if (failure) codeq::AddPublishScopes(*failure, locks);
   if (chunk) locks.AddKey(LogIndexKey(activation.tenant, activation.activation_id));
   if (begun.stranger) locks.lanes.AddQueue(kInvokeDeadTopic);
-  if (ended.ran) AddOutcomeScopes(NameOf(activation), activation.ref, locks.keys);
+  const bool counts = ended.ran && !again && !begun.shift.empty();
+  if (counts) AddAliasScopes(NameOf(activation), activation.ref.alias, locks.keys);
 
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
     store::Transaction& transaction = context.transaction;
     if (again) {
-      CAIRN_ASSIGN_OR_RETURN(const uint64_t until,
-                             jobs::Snooze(context, begun.lease, delay_ms));
+      CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, delay_ms));
       (void)until;
     } else {
       CAIRN_RETURN_IF_ERROR(codeq::Ack(context, begun.lease));
@@ -575,9 +567,11 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
       CAIRN_RETURN_IF_ERROR(
           PutLogChunk(transaction, activation.tenant, activation.activation_id, *chunk));
     }
-    if (ended.ran) {
-      CAIRN_RETURN_IF_ERROR(RecordOutcome(transaction, NameOf(activation), activation.ref,
-                                          begun.version.version, failed));
+    if (counts) {
+      CAIRN_RETURN_IF_ERROR(RecordOutcome(transaction, {.function = NameOf(activation),
+                                                        .alias = activation.ref.alias,
+                                                        .shift = begun.shift,
+                                                        .failed = failed}));
     }
     if (tells && result.ok()) {
       CAIRN_ASSIGN_OR_RETURN(const codeq::Published published, codeq::Publish(context, *result));
@@ -593,8 +587,8 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   for (int tries = 1;; ++tries) {
     const Result<void> done = co_await Change(parts_.routes, locks, body);
     if (done.ok()) break;
-    const bool lost = done.error().code == ErrorCode::kConflict ||
-                      done.error().code == ErrorCode::kNotFound;
+    const bool lost =
+        done.error().code == ErrorCode::kConflict || done.error().code == ErrorCode::kNotFound;
     if (lost || tries == kFinishTries || stopping_) {
       parts_.log.Warn("the end of an activation was not written",
                       {{"activation", activation.activation_id}, {"error", done.error().message}});
@@ -614,8 +608,7 @@ awaitable<void> Invoker::Postpone(Running& running) {
   codeq::Locks locks;
   codeq::AddMessageScopes(begun.lease, locks);
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const uint64_t until,
-                           jobs::Snooze(context, begun.lease, kPostponeMs));
+    CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, kPostponeMs));
     (void)until;
     return MoveActivation(context.transaction, Status::kRunning, activation);
   };
@@ -630,9 +623,9 @@ awaitable<void> Invoker::Postpone(Running& running) {
 
 Result<void> Invoker::CheckRates(const Invocation& invocation, const VersionConfig& config) {
   const auto refuse = [](std::string_view what, int64_t wait_ms) {
-    return Refuse(Code::kRateLimited,
-                  fmt::format("too many invocations of {} a second; try again in {} ms", what,
-                              wait_ms));
+    return Refuse(
+        Code::kRateLimited,
+        fmt::format("too many invocations of {} a second; try again in {} ms", what, wait_ms));
   };
   if (const auto wait_ms = rates_.Take(invocation.function.tenant, options_.tenant_rate)) {
     return refuse("the tenant " + invocation.function.tenant, *wait_ms);
@@ -648,19 +641,22 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
   if (invocation.activation_id.empty()) {
     invocation.activation_id = NewActivationId(parts_.random);
   }
-  Result<VersionMeta> version = Error{};
+  Ref ref = invocation.ref;
+  ref.function = invocation.function.name;
+  VersionMeta version;
   const doors::RouteStore::Task look = [&](store::Transaction& transaction) -> Result<void> {
-    version = ResolveRef(transaction, invocation.function, invocation.ref,
-                         DrawOf(invocation.activation_id));
-    return version.ok() ? Result<void>() : version.error();
+    CAIRN_ASSIGN_OR_RETURN(Resolved resolved, ResolveRef(transaction, invocation.function.in(), ref,
+                                                         DrawOf(invocation.activation_id)));
+    version = std::move(resolved.version);
+    return {};
   };
   const Result<void> looked = co_await parts_.routes.Read({}, look);
   if (!looked.ok()) co_return looked.error();
-  const VersionConfig& config = version->config;
+  const VersionConfig& config = version.config;
   Result<void> allowed = CheckRoles(config, invocation.trigger.type, invocation.principal);
   if (allowed.ok()) allowed = CheckRates(invocation, config);
   if (!allowed.ok()) co_return allowed.error();
-  if (sync && !HasSlot(invocation.function, version->version, config.max_concurrency)) {
+  if (sync && !HasSlot(invocation.function, version.version, config.max_concurrency)) {
     co_return Refuse(Code::kConcurrencyLimited,
                      fmt::format("{} runs {} times now, which is its max_concurrency",
                                  ResourceName(invocation.function), config.max_concurrency));
@@ -672,24 +668,23 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
       .request_id = invocation.request_id,
       .tenant = invocation.function.tenant,
       .ns = invocation.function.ns,
-      .ref = invocation.ref,
+      .ref = std::move(ref),
       .trigger = invocation.trigger,
       .principal = invocation.principal,
       .deadline_ms = now.millis() + (sync ? config.timeout_ms : kAsyncDeadlineMs),
       .event = std::move(invocation.event)};
-  request.ref.function = invocation.function.name;
   if (request.trigger.type == TriggerType::kApi && request.trigger.source == "{}") {
     request.trigger.source = sync ? kSyncSource : kAsyncSource;
   }
   Activation activation = ActivationOf(request);
-  const Result<codeq::Outgoing> outgoing = codeq::Prepare(
-      {.topic = std::string(kInvokeTopic),
-       .text = EnvelopeText({.id = NewMessageId(now, parts_.random),
-                             .ts_ms = now.millis(),
-                             .tenant = request.tenant,
-                             .type = std::string(kRequestType),
-                             .body = InvocationRequestText(request)}),
-       .max_retries = kMessageRetries});
+  const Result<codeq::Outgoing> outgoing =
+      codeq::Prepare({.topic = std::string(kInvokeTopic),
+                      .text = EnvelopeText({.id = NewMessageId(now, parts_.random),
+                                            .ts_ms = now.millis(),
+                                            .tenant = request.tenant,
+                                            .type = std::string(kRequestType),
+                                            .body = InvocationRequestText(request)}),
+                      .max_retries = kMessageRetries});
   if (!outgoing.ok()) co_return outgoing.error();
   if (outgoing->fault) co_return *outgoing->fault;
   Accepted accepted{.activation_id = request.activation_id,
@@ -727,8 +722,7 @@ awaitable<Result<Invoker::Answer>> Invoker::Invoke(Invocation invocation) {
     InvocationResult result = *accepted->result;
     co_return Answer{*std::move(accepted), std::move(result)};
   }
-  const int64_t wait_ms =
-      accepted->deadline_ms - parts_.clock.Now().millis() + kAnswerGraceMs;
+  const int64_t wait_ms = accepted->deadline_ms - parts_.clock.Now().millis() + kAnswerGraceMs;
   codeq::AwaitedResult what{tenant, accepted->request_id, accepted->activation_id};
   const Result<std::optional<std::string>> text = co_await codeq::AwaitResult(
       parts_.routes, std::move(what), In(milliseconds(std::max<int64_t>(0, wait_ms))));

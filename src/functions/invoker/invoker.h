@@ -1,7 +1,7 @@
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
 #include <atomic>
+#include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@
 #include "functions/invoker/rate_limits.h"
 #include "functions/model/records.h"
 #include "functions/model/secrets.h"
-#include "functions/pool/pool.h"
+#include "functions/pool/sandbox_pool.h"
 #include "net/loop.h"
 
 // How functions are run.
@@ -135,8 +135,7 @@ class Invoker {
   boost::asio::awaitable<void> Consume(LoopState& loop);
   boost::asio::awaitable<Result<std::vector<Begun>>> ClaimSome(LoopState& loop);
   boost::asio::awaitable<void> RunOne(LoopState& loop, std::shared_ptr<Running> running);
-  boost::asio::awaitable<Ended> Execute(LoopState& loop,
-                                           std::shared_ptr<Running> running);
+  boost::asio::awaitable<Ended> Execute(LoopState& loop, std::shared_ptr<Running> running);
   boost::asio::awaitable<Result<std::string>> OpenEnv(const Begun& begun, EnvMap& env);
   boost::asio::awaitable<void> FlushLog(std::shared_ptr<Running> running);
   boost::asio::awaitable<void> Finish(Running& running, Ended ended);

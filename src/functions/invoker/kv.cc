@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "doors/resp/command.h"
-#include "functions/invoker/stored_text.h"
+#include "functions/control/values.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
 
@@ -35,8 +35,8 @@ Result<void> CheckKv(const Capabilities& capabilities, const KvCall& call) {
                   fmt::format("cs.kv.{}: a key has 1 to {} bytes", name, kMaxKvKeyBytes));
   }
   if (call.value.size() > kMaxKvValueBytes) {
-    return Refuse(Code::kTooLarge, fmt::format("cs.kv.set: the value is larger than {} bytes",
-                                               kMaxKvValueBytes));
+    return Refuse(Code::kTooLarge,
+                  fmt::format("cs.kv.set: the value is larger than {} bytes", kMaxKvValueBytes));
   }
   if (call.ttl_seconds && (*call.ttl_seconds < 1 || *call.ttl_seconds > kMaxKvTtlSeconds)) {
     return Refuse(Code::kValidation,
@@ -68,7 +68,7 @@ Result<std::string> RunKv(store::Transaction& transaction, const NamespaceName& 
   const std::string key = KeyOf(ns, call);
   switch (call.operation) {
     case KvCall::Operation::kGet: {
-      CAIRN_ASSIGN_OR_RETURN(const std::optional<std::string> value, ReadText(transaction, key));
+      CAIRN_ASSIGN_OR_RETURN(const std::optional<std::string> value, ReadString(transaction, key));
       if (value && !IsJson(*value)) {
         return Refuse(Code::kStoreReadFailed,
                       fmt::format("what is stored under {} is no JSON", key));
@@ -78,11 +78,11 @@ Result<std::string> RunKv(store::Transaction& transaction, const NamespaceName& 
     case KvCall::Operation::kSet: {
       std::optional<int64_t> expire_ms;
       if (call.ttl_seconds) expire_ms = transaction.now().millis() + *call.ttl_seconds * kSecondMs;
-      CAIRN_RETURN_IF_ERROR(WriteText(transaction, key, call.value, expire_ms));
+      CAIRN_RETURN_IF_ERROR(WriteString(transaction, key, call.value, expire_ms));
       return std::string("{}");
     }
     case KvCall::Operation::kDelete: {
-      CAIRN_ASSIGN_OR_RETURN(const bool removed, RemoveText(transaction, key));
+      CAIRN_ASSIGN_OR_RETURN(const bool removed, RemoveKey(transaction, key));
       return fmt::format(R"({{"deleted":{}}})", removed);
     }
   }

@@ -32,7 +32,8 @@ struct KvCall {
 // what makes no sense.
 Result<void> CheckKv(const Capabilities& capabilities, const KvCall& call);
 void AddKvScopes(const NamespaceName& ns, const KvCall& call, store::Scopes& scopes);
-// {"value":…} of a get, null for a key that is not there; {"deleted":true} of a delete; {} of a set.
+// {"value":…} of a get, null for a key that is not there; {"deleted":true} of a delete; {} of a
+// set.
 Result<std::string> RunKv(store::Transaction& transaction, const NamespaceName& ns,
                           const KvCall& call);
 

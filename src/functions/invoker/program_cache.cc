@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "functions/invoker/stored_text.h"
+#include "functions/control/values.h"
 #include "functions/model/bundle.h"
 #include "functions/model/digest.h"
 #include "functions/model/errors.h"
@@ -63,7 +63,7 @@ awaitable<Result<std::shared_ptr<const Program>>> ProgramCache::Load(Wanted want
   std::optional<std::string> tar;
   const doors::RouteStore::Task read = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(tar,
-                           ReadText(transaction, BundleKey(wanted.function, wanted.version)));
+                           ReadString(transaction, BundleKey(wanted.function, wanted.version)));
     return {};
   };
   const Result<void> done = co_await routes_.Read({}, read);

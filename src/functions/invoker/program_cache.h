@@ -13,7 +13,7 @@
 #include "doors/turn/route_store.h"
 #include "functions/model/config.h"
 #include "functions/model/keys.h"
-#include "functions/pool/pool.h"
+#include "functions/pool/sandbox_pool.h"
 
 namespace cairn::functions {
 

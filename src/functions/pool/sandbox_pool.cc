@@ -33,8 +33,8 @@ RunOutcome Refused(std::string type, std::string message) {
 
 // What the messages to a child can carry: the child would take a longer one for an attack.
 Result<void> CheckSizes(const RunRequest& request) {
-  if (request.event.size() > wire::kMaxEventBytes || request.context.size() > wire::kMaxContextBytes ||
-      request.env.size() > wire::kMaxEnvBytes) {
+  if (request.event.size() > wire::kMaxEventBytes ||
+      request.context.size() > wire::kMaxContextBytes || request.env.size() > wire::kMaxEnvBytes) {
     return Error{ErrorCode::kTooLarge, "the event, the context or the environment is too large"};
   }
   return {};
