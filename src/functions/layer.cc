@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "base/id.h"
 #include "functions/control/aliases.h"
 #include "functions/control_layer.h"
 #include "functions/http/codeq_routes.h"
@@ -17,6 +14,7 @@
 #include "functions/http/invoke_routes.h"
 #include "functions/invoker/invoker.h"
 #include "functions/metrics.h"
+#include "functions/model/names.h"
 #include "functions/model/secrets.h"
 #include "functions/pool/sandbox_pool.h"
 #include "functions/resp/codeq_commands.h"
@@ -51,8 +49,9 @@ house::Setting AllowSetting() {
     return policy->ToString();
   };
   house::Setting setting = house::TextSetting(
-      {kAllow, "Where fetch of functions may go beside public addresses: public for nowhere else, "
-               "or a list of loopback, private and networks."},
+      {kAllow,
+       "Where fetch of functions may go beside public addresses: public for nowhere else, "
+       "or a list of loopback, private and networks."},
       "TARGETS", "public, or a list such as loopback,private,10.1.0.0/16", normalize);
   setting.initial = "public";
   setting.default_text = "public";
@@ -88,16 +87,17 @@ class FunctionsLayer final : public house::Layer {
   void Declare(house::Declarations& declarations) const override {
     DeclareControl(declarations);
     DeclareCodeq(declarations);
+    declarations.AddVerify(VerifyFunctions);
     declarations.AddPermission({.name = kInvokePermission,
                                 .operators = true,
                                 .workers = true,
                                 .unaudited = "is done all day: the activations tell it"});
-    declarations.AddSetting(house::CountSetting(
-        {kRunning, "Functions that run at once in this process."}, kDefaultRunning, 1,
-        kMaxRunning));
-    declarations.AddSetting(house::SizeSetting(
-        {kCache, "Memory for the code of functions that were run lately."}, kDefaultCacheBytes,
-        kMegabyte, kMaxCacheBytes));
+    declarations.AddSetting(
+        house::CountSetting({kRunning, "Functions that run at once in this process."},
+                            kDefaultRunning, 1, kMaxRunning));
+    declarations.AddSetting(
+        house::SizeSetting({kCache, "Memory for the code of functions that were run lately."},
+                           kDefaultCacheBytes, kMegabyte, kMaxCacheBytes));
     declarations.AddSetting(house::CountSetting(
         {kTenantRate, "Synchronous invocations a second of each tenant; 0: without limit."}, 0, 0,
         kMaxRateLimit));
@@ -106,8 +106,9 @@ class FunctionsLayer final : public house::Layer {
         kMaxRateLimit));
     declarations.AddSetting(AllowSetting());
     declarations.AddSetting(house::PathSetting(
-        {kSecretFile, "A file of secrets, one a line, the newest first, with which the environment "
-                      "of functions is encrypted. Without it a version can have none."},
+        {kSecretFile,
+         "A file of secrets, one a line, the newest first, with which the environment "
+         "of functions is encrypted. Without it a version can have none."},
         "FILE"));
   }
 

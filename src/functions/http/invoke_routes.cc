@@ -23,7 +23,8 @@
 #include "functions/model/limits.h"
 #include "functions/model/names.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another allocator.
+// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
+// allocator.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace cairn::functions {
@@ -85,8 +86,8 @@ Result<void> SetActivation(const RouteCall& call, Invocation& invocation) {
   const std::optional<std::string_view> key = call.request.headers.Get(kIdempotencyHeader);
   if (!key) return {};
   if (key->empty() || key->size() > kMaxIdempotencyBytes) {
-    return Refuse(Code::kValidation, fmt::format("{} has 1 to {} bytes", kIdempotencyHeader,
-                                                 kMaxIdempotencyBytes));
+    return Refuse(Code::kValidation,
+                  fmt::format("{} has 1 to {} bytes", kIdempotencyHeader, kMaxIdempotencyBytes));
   }
   invocation.activation_id = IdempotentActivationId(invocation.function, invocation.ref, *key);
   return {};
@@ -179,10 +180,11 @@ awaitable<Result<HttpReply>> PostInvoke(SharedParts parts, const RouteCall& call
   const std::string request_id = parsed->request_id;
   const Result<Accepted> accepted = co_await parts->invoker.Accept(*std::move(parsed));
   if (!accepted.ok()) co_return HttpReply(Refusal(accepted.error(), request_id));
-  const std::string_view status = accepted->result ? StatusName(accepted->result->status) : "queued";
+  const std::string_view status =
+      accepted->result ? StatusName(accepted->result->status) : "queued";
   co_return HttpReply(HttpResponse::Json(
-      202, fmt::format(R"({{"activation_id":"{}","status":"{}"}})", accepted->activation_id,
-                       status)));
+      202,
+      fmt::format(R"({{"activation_id":"{}","status":"{}"}})", accepted->activation_id, status)));
 }
 
 // --- The gateway --------------------------------------------------------------------------------
@@ -427,15 +429,15 @@ awaitable<void> FollowLog(SharedParts parts, std::shared_ptr<const RouteCall> ca
 awaitable<Result<HttpReply>> GetLogs(SharedParts parts, const RouteCall& call) {
   const Result<int64_t> from =
       doors::QueryNumber(call.request, "cursor", 0, 0, std::numeric_limits<int64_t>::max());
-  const Result<int64_t> limit = doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
+  const Result<int64_t> limit =
+      doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
   if (!from.ok() || !limit.ok()) {
     const Error error =
         Refuse(Code::kValidation, from.ok() ? limit.error().message : from.error().message);
     co_return HttpReply(Refusal(error, call.request.request_id));
   }
   const auto begin = static_cast<uint64_t>(*from);
-  const Result<LogPage> page =
-      co_await ReadLog(parts, call, begin, static_cast<size_t>(*limit));
+  const Result<LogPage> page = co_await ReadLog(parts, call, begin, static_cast<size_t>(*limit));
   if (!page.ok()) co_return HttpReply(Refusal(page.error(), call.request.request_id));
   const std::string_view accept = call.request.headers.Get("Accept").value_or("");
   if (accept.find("text/event-stream") != std::string_view::npos) {
