@@ -764,6 +764,7 @@ void AddCodeqRoutes(const CodeqParts& given, doors::RouteTable& table) {
   AddMessageRoutes(parts, table);
   AddLookRoutes(parts, table);
   AddLetterRoutes(parts, table);
+  AddCodeqTaskRoutes(parts, table);
 }
 
 }  // namespace cairn::functions
