@@ -1,9 +1,9 @@
 #include "functions/engine/engine.h"
 
 #include <fmt/format.h>
-#include <js/CallAndConstruct.h>
 #include <js/Array.h>
 #include <js/BuildId.h>
+#include <js/CallAndConstruct.h>
 #include <js/CompilationAndEvaluation.h>
 #include <js/ContextOptions.h>
 #include <js/Exception.h>
@@ -17,7 +17,6 @@
 #include <js/Promise.h>
 #include <js/PropertyAndElement.h>
 #include <js/ValueArray.h>
-
 #include <malloc.h>
 
 #include <utility>
@@ -397,8 +396,7 @@ bool Engine::Impl::MakeArguments(Realm& realm, const EngineRun& run, JS::Mutable
   JS::RootedValueArray<1> arguments(cx_);
   arguments[0].set(context);
   return (realm.RuntimeValue(cx_, *name, &complete) &&
-          JS_CallFunctionValue(cx_, nullptr, complete, JS::HandleValueArray(arguments),
-                               context)) ||
+          JS_CallFunctionValue(cx_, nullptr, complete, JS::HandleValueArray(arguments), context)) ||
          Fail(outcome);
 }
 
@@ -479,7 +477,8 @@ void Engine::Impl::ApplyLimits(EngineOutcome& outcome) const {
 EngineOutcome Engine::Impl::Run(const EngineRun& run, EngineHost& host) {
   EngineOutcome outcome;
   activation_.emplace(cx_, *jobs_, &host);
-  if (std::shared_ptr<const LoadedProgram> loaded = Load(run.program, outcome.error, outcome.cold)) {
+  if (std::shared_ptr<const LoadedProgram> loaded =
+          Load(run.program, outcome.error, outcome.cold)) {
     std::unique_ptr<Realm> realm = TakeRealm(loaded);
     if (realm) {
       const JSAutoRealm entered(cx_, realm->global());

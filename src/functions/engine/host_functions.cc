@@ -167,8 +167,8 @@ bool QueueMicrotask(JSContext* cx, unsigned count, JS::Value* vp) {
 bool NowMs(JSContext* /*cx*/, unsigned count, JS::Value* vp) {
   const JS::CallArgs args = JS::CallArgsFromVp(count, vp);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  args.rval().setNumber(static_cast<double>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  args.rval().setNumber(
+      static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
   return true;
 }
 
@@ -379,7 +379,9 @@ void WarmHostFunctions() {
     EVP_Digest("", 0, out.data(), &size, AlgorithmOf(name), nullptr);
     HMAC(AlgorithmOf(name), "", 0, nullptr, 0, out.data(), &size);
   }
-  (void)DomainToAscii("b\xC3\xBC" "cher.example");
+  (void)DomainToAscii(
+      "b\xC3\xBC"
+      "cher.example");
 }
 
 }  // namespace cairn::functions

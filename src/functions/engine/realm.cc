@@ -66,8 +66,8 @@ bool Enumerate(JSContext* cx, JS::HandleObject object, JS::MutableHandleIdVector
 }
 
 constexpr JSClassOps kGlobalOps = {
-    nullptr, nullptr, nullptr, Enumerate, Resolve, MayResolve,
-    nullptr, nullptr, nullptr, JS_GlobalObjectTraceHook};
+    nullptr,    nullptr, nullptr, Enumerate, Resolve,
+    MayResolve, nullptr, nullptr, nullptr,   JS_GlobalObjectTraceHook};
 constexpr JSClass kGlobalClass = {"global", JSCLASS_GLOBAL_FLAGS_WITH_SLOTS(1), &kGlobalOps};
 
 }  // namespace
@@ -86,9 +86,9 @@ Result<std::unique_ptr<Runtime>> Runtime::Make(JSContext* cx, const RuntimeScrip
   for (const RuntimeName& name : scripts.names) {
     const auto file = by_file.find(name.file);
     if (file == by_file.end()) {
-      return Error{ErrorCode::kInternal,
-                   fmt::format("the runtime's name {} is in {}, which is not there", name.name,
-                               name.file)};
+      return Error{
+          ErrorCode::kInternal,
+          fmt::format("the runtime's name {} is in {}, which is not there", name.name, name.file)};
     }
     JSString* const atom = JS_AtomizeAndPinStringN(cx, name.name.data(), name.name.size());
     if (atom == nullptr) return Error{ErrorCode::kInternal, "out of memory"};
@@ -155,8 +155,7 @@ std::unique_ptr<Realm> Realm::Make(JSContext* cx, const Runtime& runtime, JS::Ha
     options.creationOptions().setNewCompartmentInExistingZone(zone);
   }
   options.creationOptions().setSharedMemoryAndAtomicsEnabled(false);
-  options.creationOptions().setWeakRefsEnabled(
-      JS::WeakRefSpecifier::EnabledWithoutCleanupSome);
+  options.creationOptions().setWeakRefsEnabled(JS::WeakRefSpecifier::EnabledWithoutCleanupSome);
   const JS::RootedObject global(
       cx, JS_NewGlobalObject(cx, &kGlobalClass, nullptr, JS::DontFireOnNewGlobalHook, options));
   if (global == nullptr) return nullptr;
@@ -197,10 +196,11 @@ JSObject* Realm::Import(JSContext* cx, JS::HandleValue importer, JS::HandleObjec
   if (!text) return nullptr;
   const std::optional<std::string> path = ResolveImport(from, *text);
   if (!path) {
-    JS_ReportErrorUTF8(cx,
-                       "%s imports \"%s\"; only files of the bundle can be imported, by a path that "
-                       "begins with ./ or ../",
-                       from.c_str(), text->c_str());
+    JS_ReportErrorUTF8(
+        cx,
+        "%s imports \"%s\"; only files of the bundle can be imported, by a path that "
+        "begins with ./ or ../",
+        from.c_str(), text->c_str());
     return nullptr;
   }
   return Module(cx, *path, from);
@@ -219,8 +219,8 @@ bool Realm::ChunkValue(JSContext* cx, size_t chunk, JS::MutableHandleValue value
   if (host_ == nullptr) host_ = MakeHostObject(cx);
   if (host_ == nullptr) return false;
   const JS::InstantiateOptions options;
-  const JS::RootedScript script(
-      cx, JS::InstantiateGlobalStencil(cx, options, runtime_.chunk(chunk)));
+  const JS::RootedScript script(cx,
+                                JS::InstantiateGlobalStencil(cx, options, runtime_.chunk(chunk)));
   JS::RootedValue function(cx);
   bool ok = script != nullptr && JS_ExecuteScript(cx, script, &function);
   if (ok) {

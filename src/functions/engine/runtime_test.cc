@@ -108,9 +108,10 @@ TEST_F(RuntimeTest, ItsOwnTestsPass) {
 }
 
 TEST_F(RuntimeTest, EveryNameCanBeUsed) {
-  EXPECT_THAT(Text("const names = Object.getOwnPropertyNames(globalThis);"
-                   "return { body: names.filter((name) => globalThis[name] === undefined).join() }"),
-              HasSubstr(R"("body":"undefined")"));
+  EXPECT_THAT(
+      Text("const names = Object.getOwnPropertyNames(globalThis);"
+           "return { body: names.filter((name) => globalThis[name] === undefined).join() }"),
+      HasSubstr(R"("body":"undefined")"));
 }
 
 TEST_F(RuntimeTest, WhatChunksShareIsNotForFunctions) {
@@ -126,11 +127,18 @@ TEST_F(RuntimeTest, AFunctionMayReplaceAName) {
 }
 
 TEST_F(RuntimeTest, AResponseIsAnAnswer) {
-  EXPECT_EQ(Text("return new Response('hi', {status: 201, headers: {'content-type': 'a/b'}})"),
-            R"({"statusCode":201,"headers":{"content-type":"a/b"},"body":"aGk=","isBase64Encoded":true})");
+  EXPECT_EQ(
+      Text("return new Response('hi', {status: 201, headers: {'content-type': 'a/b'}})"),
+      R"({"statusCode":201,"headers":{"content-type":"a/b"},"body":"aGk=","isBase64Encoded":true})");
+  EXPECT_THAT(Text("const headers = [['set-cookie', 'a=1'], ['set-cookie', 'b=2, 3']];"
+                   "return new Response(null, {headers})"),
+              HasSubstr(R"("headers":{},"cookies":["a=1","b=2, 3"],"body":"")"));
+  EXPECT_THAT(Text("return {body: '', cookies: 'a=1'}"),
+              HasSubstr("ValidationError: cookies must be a list of strings"));
   EXPECT_EQ(Text("const r = new Response('x'); await r.text(); return r"),
             "TypeError: the body has been read already; clone() before reading to read it twice");
-  EXPECT_THAT(Text("return Response.error()"), HasSubstr("TypeError: the result is Response.error()"));
+  EXPECT_THAT(Text("return Response.error()"),
+              HasSubstr("TypeError: the result is Response.error()"));
 }
 
 TEST_F(RuntimeTest, TheContextIsComplete) {
@@ -145,13 +153,14 @@ TEST_F(RuntimeTest, CallsReachTheServer) {
   EXPECT_THAT(Text("const v = await cs.kv.get('k'); await cs.kv.set('k', {n: v.n + 1});"
                    "return { body: String(v.n) }"),
               HasSubstr(R"("body":"1")"));
-  EXPECT_THAT(host_.calls, ElementsAre(R"(kv.get {"key":"k"})",
-                                       R"(kv.set {"key":"k","value":{"n":2}})"));
+  EXPECT_THAT(host_.calls,
+              ElementsAre(R"(kv.get {"key":"k"})", R"(kv.set {"key":"k","value":{"n":2}})"));
   EXPECT_EQ(Text("await cs.kv.get('k')"), "Error: refused");
 }
 
 TEST_F(RuntimeTest, FetchAsksTheServer) {
-  host_.answers = {R"({"status":200,"statusText":"OK","headers":[["a","b"]],"body":"aGk=","url":"http://h/","redirected":false})"};
+  host_.answers = {
+      R"({"status":200,"statusText":"OK","headers":[["a","b"]],"body":"aGk=","url":"http://h/","redirected":false})"};
   EXPECT_THAT(Text("const r = await fetch('http://h', {method: 'POST', body: 'x'});"
                    "return { body: r.status + r.headers.get('a') + await r.text() }"),
               HasSubstr(R"("body":"200bhi")"));
@@ -180,7 +189,8 @@ TEST_F(RuntimeTest, BuffersAreTransferred) {
 TEST_F(RuntimeTest, PolyfillsAreThereForProgramsThatUseThem) {
   EXPECT_THAT(Text("return { body: [1, 2].findLast((x) => x < 2) + typeof [].toSorted }"),
               HasSubstr(R"("body":"1function")"));
-  EXPECT_THAT(Text("return { body: typeof []['toSo' + 'rted'] }"), HasSubstr(R"("body":"undefined")"));
+  EXPECT_THAT(Text("return { body: typeof []['toSo' + 'rted'] }"),
+              HasSubstr(R"("body":"undefined")"));
 }
 
 }  // namespace
