@@ -1,12 +1,8 @@
 #include "app/layers.h"
 
-#include <memory>
+#include <generated/layers.h>
 
-#include "admin/layer.h"
-#include "data/layer.h"
-#include "jobs/layer.h"
-#include "seats/layer.h"
-#include "view/layer.h"
+#include <memory>
 
 namespace cairn::app {
 

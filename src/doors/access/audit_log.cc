@@ -19,7 +19,7 @@ constexpr std::string_view kCountedPrefix = "audit-refused/";
 constexpr size_t kMaxTextBytes = 1'024;
 // What is counted is written this often at most.
 constexpr std::chrono::seconds kFlushEvery{10};
-constexpr std::chrono::hours kTrimEvery{1};
+constexpr uint64_t kTrimEveryNs = 3'600'000'000'000;  // an hour
 // How many rows one transaction removes.
 constexpr size_t kRemovedAtOnce = 1'000;
 // Who is counted together with others, because there are too many.
@@ -301,7 +301,7 @@ Result<void> AuditLog::Trim() {
   {
     const std::lock_guard lock(mutex_);
     appended_bytes_ = 0;
-    next_trim_ = std::chrono::steady_clock::now() + kTrimEvery;
+    next_trim_ns_ = clock_.MonotonicNs() + kTrimEveryNs;
   }
   const uint64_t for_counted = limits_.bytes / 8;
   CAIRN_RETURN_IF_ERROR(TrimFamily(AuditFamily::kCounted, for_counted));
@@ -386,7 +386,7 @@ void AuditLog::FlushAndTrim() {
   bool due = false;
   {
     const std::lock_guard lock(mutex_);
-    due = appended_bytes_ >= limits_.bytes / 16 || std::chrono::steady_clock::now() >= next_trim_;
+    due = appended_bytes_ >= limits_.bytes / 16 || clock_.MonotonicNs() >= next_trim_ns_;
   }
   // What cannot be removed now is removed later.
   if (due) (void)Trim();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <js/CallAndConstruct.h>
 #include <js/Class.h>
+#include <js/CompilationAndEvaluation.h>
 #include <js/GlobalObject.h>
 #include <js/Modules.h>
 #include <js/Object.h>
