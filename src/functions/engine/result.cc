@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <js/Array.h>
+#include <js/CallAndConstruct.h>
 #include <js/Conversions.h>
 #include <js/Id.h>
 #include <js/JSON.h>
@@ -239,10 +240,6 @@ bool StringifyBody(JSContext* cx, JS::HandleValue value, Answer& answer, RunErro
     error.message = "the result cannot be written as JSON: " + error.message;
     return false;
   }
-  if (sink.text.empty() || sink.text == u"undefined") {
-    error = Bad("the result cannot be written as JSON: it is a function or a symbol");
-    return false;
-  }
   answer.body = Utf8OfUnits(sink.text);
   answer.headers.emplace_back("content-type", "application/json");
   return true;
@@ -308,6 +305,10 @@ std::optional<ResultText> MakeResult(JSContext* cx, JS::HandleValue value, RunEr
   if (value.isNullOrUndefined()) return Write(answer);
   if (value.isBigInt()) {
     error = Bad("the result cannot be written as JSON: it is a BigInt");
+    return std::nullopt;
+  }
+  if (value.isSymbol() || (value.isObject() && JS::IsCallable(&value.toObject()))) {
+    error = Bad("the result cannot be written as JSON: it is a function or a symbol");
     return std::nullopt;
   }
   if (value.isObject()) {
