@@ -130,6 +130,11 @@ TEST_F(RuntimeTest, AResponseIsAnAnswer) {
   EXPECT_EQ(
       Text("return new Response('hi', {status: 201, headers: {'content-type': 'a/b'}})"),
       R"({"statusCode":201,"headers":{"content-type":"a/b"},"body":"aGk=","isBase64Encoded":true})");
+  EXPECT_THAT(Text("const headers = [['set-cookie', 'a=1'], ['set-cookie', 'b=2, 3']];"
+                   "return new Response(null, {headers})"),
+              HasSubstr(R"("headers":{},"cookies":["a=1","b=2, 3"],"body":"")"));
+  EXPECT_THAT(Text("return {body: '', cookies: 'a=1'}"),
+              HasSubstr("ValidationError: cookies must be a list of strings"));
   EXPECT_EQ(Text("const r = new Response('x'); await r.text(); return r"),
             "TypeError: the body has been read already; clone() before reading to read it twice");
   EXPECT_THAT(Text("return Response.error()"),

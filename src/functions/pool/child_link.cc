@@ -64,6 +64,24 @@ ssize_t Receive(int socket, std::span<char> buffer, FileDescriptor* attached) {
   return got;
 }
 
+HostReplyMessage ReplyTo(const HostCallMessage& call, Result<std::string> reply) {
+  return {.number = call.number,
+          .call = call.call,
+          .ok = reply.ok(),
+          .text = reply.ok() ? *std::move(reply) : std::string(reply.error().message)};
+}
+
+RunOutcome OutcomeOf(RunResultMessage result) {
+  return {.status = result.status,
+          .result = std::move(result.result),
+          .result_truncated = result.result_truncated,
+          .error = std::move(result.error),
+          .usage = {.cpu_us = result.cpu_us,
+                    .peak_memory_bytes = result.peak_memory_bytes,
+                    .cold = result.cold},
+          .limit_hit = std::move(result.limit_hit)};
+}
+
 RunOutcome Failed(std::string type, std::string message) {
   RunOutcome outcome;
   outcome.error = {.type = std::move(type), .message = std::move(message)};
@@ -209,11 +227,7 @@ bool ChildLink::StartCall(HostCallMessage call, RunHost& host,
       reply = Error{ErrorCode::kTooLarge, "the answer is too large for a function"};
     }
     if (!all->answers_wanted) co_return;
-    self->Queue(Encode(HostReplyMessage{
-        .number = asked.number,
-        .call = asked.call,
-        .ok = reply.ok(),
-        .text = reply.ok() ? *std::move(reply) : std::string(reply.error().message)}));
+    self->Queue(Encode(ReplyTo(asked, std::move(reply))));
   };
   const uint64_t id = call.call;
   auto done = [calls, id, signal](const std::exception_ptr& /*failure*/) {
@@ -295,15 +309,9 @@ awaitable<RunOutcome> ChildLink::Converse(const RunMessage& run, RunHost& host) 
         outcome = Died(timed_out);
         continue;
       }
-      outcome.emplace(RunOutcome{.status = result->status,
-                                 .result = std::move(result->result),
-                                 .result_truncated = result->result_truncated,
-                                 .error = std::move(result->error),
-                                 .usage = {.cpu_us = result->cpu_us,
-                                           .peak_memory_bytes = result->peak_memory_bytes,
-                                           .cold = result->cold},
-                                 .limit_hit = std::move(result->limit_hit)});
-      if (result->retire) End();
+      const bool retire = result->retire;
+      outcome = OutcomeOf(std::move(*result));
+      if (retire) End();
     } else {
       broken_ = "a message at the wrong time";
       End();
@@ -319,9 +327,9 @@ awaitable<RunOutcome> ChildLink::Converse(const RunMessage& run, RunHost& host) 
   co_return *std::move(outcome);
 }
 
-awaitable<RunOutcome> ChildLink::Run(RunRequest request, RunHost& host) {
-  const std::shared_ptr<ChildLink> self = shared_from_this();
-  const uint64_t started_ns = clock_.MonotonicNs();
+// Takes what it can from the request. Apart from the coroutine, because g++ 12 destroys twice what
+// an aggregate's initialiser there is made of.
+RunMessage ChildLink::MessageOf(RunRequest& request) {
   RunMessage run{.number = ++last_number_,
                  .sha256 = request.program->sha256,
                  .event = std::move(request.event),
@@ -330,6 +338,13 @@ awaitable<RunOutcome> ChildLink::Run(RunRequest request, RunHost& host) {
                  .limits = request.limits};
   if (!recent_.Has(run.sha256)) run.program = *request.program;
   (void)recent_.Use(run.sha256);
+  return run;
+}
+
+awaitable<RunOutcome> ChildLink::Run(RunRequest request, RunHost& host) {
+  const std::shared_ptr<ChildLink> self = shared_from_this();
+  const uint64_t started_ns = clock_.MonotonicNs();
+  RunMessage run = MessageOf(request);
   const bool first = runs_++ == 0;
   Queue(Encode(run));
   run.program.reset();

@@ -64,12 +64,12 @@ class ChildLink : public std::enable_shared_from_this<ChildLink> {
   boost::asio::awaitable<bool> Fill();
   void Queue(Bytes frame);
   boost::asio::awaitable<void> Write();
-  void KillAt(std::chrono::milliseconds delay, bool& fired);
   void End();
 
   boost::asio::awaitable<RunOutcome> Converse(const RunMessage& run, RunHost& host);
   // False if the child may not say this.
   bool StartCall(HostCallMessage call, RunHost& host, const std::shared_ptr<HostCalls>& calls);
+  RunMessage MessageOf(RunRequest& request);
   RunOutcome Died(bool timed_out) const;
 
   net::Loop& loop_;

@@ -11,6 +11,8 @@
 
 namespace cairn::functions {
 
+// Make it before the expression that awaits the run: g++ 12 moves the strings of an aggregate made
+// inside of one without telling them.
 struct RunRequest {
   std::string tenant;  // processes are never shared between tenants
   std::shared_ptr<const Program> program;

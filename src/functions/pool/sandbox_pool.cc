@@ -160,7 +160,8 @@ class SandboxPool::LoopPool {
       if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) co_return child;
       if (count_ >= most_ && !idle_.empty()) EndOldest();
     }
-    co_return co_await Fork(std::move(tenant));
+    Result<std::shared_ptr<ChildLink>> child = co_await Fork(std::move(tenant));
+    co_return child;
   }
 
   awaitable<Result<void>> AwaitTurn() {
@@ -283,7 +284,11 @@ awaitable<Result<std::string>> SandboxPool::Compile(std::vector<SourceFile> file
                                                     std::string entry) {
   const Result<void> fits = CheckBundle(files);
   if (!fits.ok()) co_return fits.error();
-  co_return co_await Here().Compile({.files = std::move(files), .entry = std::move(entry)});
+  CompileMessage compile;
+  compile.files = std::move(files);
+  compile.entry = std::move(entry);
+  Result<std::string> compiled = co_await Here().Compile(std::move(compile));
+  co_return compiled;
 }
 
 void SandboxPool::EndIdle() { Here().EndIdle(); }

@@ -53,6 +53,8 @@ export interface Answer {
   /** 100 to 599; 200 if absent. */
   statusCode?: number;
   headers?: { [name: string]: string };
+  /** Each is a Set-Cookie header. */
+  cookies?: string[];
   body?: string;
   /** Whether `body` is base64. */
   isBase64Encoded?: boolean;
