@@ -363,20 +363,20 @@ void AddFunctionRows(Rows& rows) {
                  .arity = 2,
                  .complexity = "O(1)",
                  .summary = "Creates a function.",
-                 .syntax = "tenant/namespace/function"},
+                 .syntax = "function"},
                 AddOneScope, Create);
   rows.AddRead({.name = "fn.get",
                 .arity = -2,
                 .complexity = "O(N) with N being the number of aliases",
                 .summary = "Tells about a function, its aliases and its latest version.",
-                .syntax = "tenant/namespace/function [DELETED]"},
+                .syntax = "function [DELETED]"},
                Get);
   rows.AddRead({.name = "fn.list",
                 .arity = -2,
                 .long_running = true,
                 .complexity = "O(N) with N being the number of functions returned",
                 .summary = "Lists the functions of a namespace.",
-                .syntax = "tenant/namespace [AFTER function] [LIMIT count:integer] [DELETED]"},
+                .syntax = "namespace [AFTER function] [LIMIT count:integer] [DELETED]"},
                [parts = rows.parts()](CommandContext& command) {
                  Context context = ContextOf(command, parts);
                  return Reply(command, List(context, command.args));
@@ -385,26 +385,26 @@ void AddFunctionRows(Rows& rows) {
                  .arity = 2,
                  .complexity = "O(1)",
                  .summary = "Deletes a function; its versions are kept until it is purged.",
-                 .syntax = "tenant/namespace/function"},
+                 .syntax = "function"},
                 AddOneScope, Delete);
   rows.AddWrite({.name = "fn.purge",
                  .arity = 2,
                  .long_running = true,
                  .complexity = "O(N) with N being the number of versions",
                  .summary = "Removes a deleted function with all it has.",
-                 .syntax = "tenant/namespace/function"},
+                 .syntax = "function"},
                 AddOneScope, Purge);
   rows.AddWrite({.name = "fn.enable",
                  .arity = 2,
                  .complexity = "O(1)",
                  .summary = "Lets a disabled function be invoked again.",
-                 .syntax = "tenant/namespace/function"},
+                 .syntax = "function"},
                 AddOneScope, Enable);
   rows.AddWrite({.name = "fn.disable",
                  .arity = 2,
                  .complexity = "O(1)",
                  .summary = "Refuses invocations of a function until it is enabled.",
-                 .syntax = "tenant/namespace/function"},
+                 .syntax = "function"},
                 AddOneScope, Disable);
 }
 
@@ -414,7 +414,7 @@ void AddVersionRows(Rows& rows) {
                  .long_running = true,
                  .complexity = "O(N) with N being the size of the files",
                  .summary = "Uploads files; they wait 24 hours to be published.",
-                 .syntax = "tenant/namespace/function (path content) ..."},
+                 .syntax = "function (path content) ..."},
                 AddOneScope, Draft);
   rows.AddWrite(
       {.name = "fn.publish",
@@ -422,7 +422,7 @@ void AddVersionRows(Rows& rows) {
        .long_running = true,
        .complexity = "O(N) with N being the size of the files",
        .summary = "Publishes a draft, or files, as the next version.",
-       .syntax = "tenant/namespace/function [DRAFT draft | FILES count:integer (path content) ...] "
+       .syntax = "function [DRAFT draft] [FILES count:integer (path content) ...] "
                  "[CONFIG json] [ALIAS alias]"},
       AddPublishScopes, PublishIt);
   rows.AddRead({.name = "fn.versions",
@@ -430,7 +430,7 @@ void AddVersionRows(Rows& rows) {
                 .long_running = true,
                 .complexity = "O(N) with N being the number of versions returned",
                 .summary = "Lists the versions of a function, the newest first.",
-                .syntax = "tenant/namespace/function [BEFORE version:integer] "
+                .syntax = "function [BEFORE version:integer] "
                           "[LIMIT count:integer]"},
                Versions);
 }
@@ -440,32 +440,32 @@ void AddAliasRows(Rows& rows) {
                  .arity = -4,
                  .complexity = "O(1)",
                  .summary = "Points an alias to a version, or to two by weight.",
-                 .syntax = "tenant/namespace/function alias version:integer "
+                 .syntax = "function alias version:integer "
                            "[WEIGHT version:integer percent:integer] [WARM children:integer]"},
                 AddAliasScope, SetIt);
   rows.AddRead({.name = "fn.aliases",
                 .arity = 2,
                 .complexity = "O(N) with N being the number of aliases",
                 .summary = "Lists the aliases of a function.",
-                .syntax = "tenant/namespace/function"},
+                .syntax = "function"},
                Aliases);
   rows.AddWrite({.name = "fn.rollback",
                  .arity = 3,
                  .complexity = "O(1)",
                  .summary = "Points an alias to where it pointed before.",
-                 .syntax = "tenant/namespace/function alias"},
+                 .syntax = "function alias"},
                 AddAliasScope, Rollback);
   rows.AddWrite({.name = "fn.delalias",
                  .arity = 3,
                  .complexity = "O(1)",
                  .summary = "Deletes an alias.",
-                 .syntax = "tenant/namespace/function alias"},
+                 .syntax = "function alias"},
                 AddAliasScope, Remove);
   rows.AddWrite({.name = "fn.shift",
                  .arity = 10,
                  .complexity = "O(1)",
                  .summary = "Moves an alias to another version step by step, and back if it fails.",
-                 .syntax = "tenant/namespace/function alias version:integer STEP percent:integer "
+                 .syntax = "function alias version:integer STEP percent:integer "
                            "EVERY seconds:integer MAXERRORS rate:double"},
                 AddAliasScope, Shift);
 }
