@@ -12,6 +12,7 @@
 #include "doors/turn/work.h"
 #include "functions/codeq/names.h"
 #include "functions/codeq/topics.h"
+#include "functions/model/keys.h"
 #include "functions/model/records.h"
 #include "jobs/operations/lease.h"
 
