@@ -18,6 +18,15 @@ foreach(row IN LISTS rows)
   set(CAIRN_MAY_INCLUDE_${folder} ${words})
 endforeach()
 
+# <generated/layers.h> includes the layer.h of every folder that has one, for src/app/layers.cc: what
+# a new layer adds there is the one line that makes it.
+file(GLOB headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*/layer.h)
+list(REMOVE_ITEM headers house/layer.h)  # the interface
+list(TRANSFORM headers REPLACE "(.+)" "#include \"\\1\"  // IWYU pragma: export")
+list(JOIN headers "\n" includes)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/version/generated/layers.h
+     CONTENT "#pragma once\n\n${includes}\n" @ONLY)
+
 # The library of a folder: cairn_doors_turn.
 function(cairn_library_of folder out)
   string(REPLACE "/" "_" name "cairn_${folder}")

@@ -88,9 +88,18 @@ target_link_libraries(third_sqlite3 INTERFACE m Threads::Threads ${CMAKE_DL_LIBS
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(mozjs REQUIRED IMPORTED_TARGET mozjs-102)
 pkg_check_modules(icu_uc REQUIRED IMPORTED_TARGET icu-uc)
-# What its headers were compiled with.
 add_library(third_mozjs INTERFACE)
+# Beside its own headers lie those of the ICU inside of it, which is of another version than the ICU
+# that we link. Ours are to be found first.
+find_path(CAIRN_INCLUDE_icu unicode/uidna.h REQUIRED)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/icu)
+file(CREATE_LINK ${CAIRN_INCLUDE_icu}/unicode ${CMAKE_BINARY_DIR}/include/icu/unicode SYMBOLIC)
+target_include_directories(third_mozjs SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/include/icu)
 target_link_libraries(third_mozjs INTERFACE PkgConfig::mozjs PkgConfig::icu_uc)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Roots on the stack are in a list as long as they live; g++ 12 does not see them leave it.
+  target_compile_options(third_mozjs INTERFACE -Wno-dangling-pointer)
+endif()
 
 cairn_static_library(seccomp)
 

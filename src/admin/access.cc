@@ -9,6 +9,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "admin/limits.h"
+
 namespace cairn::admin {
 namespace {
 
@@ -67,11 +69,9 @@ std::shared_ptr<const doors::Principal> Guard::Who(const net::HttpRequest& reque
 
 // Finds out who asks, once for head and body.
 size_t Guard::BodyLimit(net::HttpRequest& head) {
-  // What is about to be refused may bring a small body, so that the client reads the refusal.
-  constexpr size_t kRefusedBodyLimit = 64 * 1024;
   if (!IsOpen(head)) {
     head.note = Who(head);
-    if (head.note == nullptr) return kRefusedBodyLimit;
+    if (head.note == nullptr) return kMaxRefusedBodyBytes;
   }
   const size_t limit = inner_->BodyLimit(head);
   return limit == net::kDefaultBodyLimit ? options_.default_body_limit : limit;

@@ -217,9 +217,10 @@ Result<void> CheckNotLockedOut(const std::vector<ApiKey>& keys, doors::Instance&
     return Error{ErrorCode::kConflict, doors::NeedsASecret(*instance.acl().why_secrets())};
   }
   if (password || !enabled || std::ranges::any_of(keys, manages)) return {};
-  return Error{ErrorCode::kConflict,
-               "nobody could manage keys any more: there must be an enabled key of the role admin, "
-               "without queue_scope, or a password"};
+  return Error{
+      ErrorCode::kConflict,
+      "this would leave nobody able to manage keys: keep an enabled key of the role admin, "
+      "without queue_scope, or a password"};
 }
 
 // Changes the list of keys and stores that; what it returns is stored of `key`.
@@ -290,7 +291,7 @@ awaitable<Result<HttpReply>> DeleteOneKey(SharedParts parts, const RouteCall& ca
   const KeyChange change = [&](std::vector<ApiKey>& keys) -> Result<void> {
     const auto found = std::ranges::find(keys, hash, &ApiKey::hash);
     if (found == keys.end()) {
-      return Error{ErrorCode::kNotFound, "there is no key of this hash"};
+      return Error{ErrorCode::kNotFound, "there is no key with this hash"};
     }
     removed = *found;
     keys.erase(found);
@@ -433,9 +434,9 @@ void AddKeyRoutes(const KeyParts& given, doors::RouteTable& table) {
     route.handler = [parts, function](const RouteCall& call) { return function(parts, call); };
     table.Add(std::move(route));
   };
-  const auto wrong = doors::RouteResponse{400, "It makes no sense."};
-  const auto conflict =
-      doors::RouteResponse{409, "Nobody could manage keys any more, or there are too many."};
+  const auto wrong = doors::RouteResponse{400, "The request is invalid."};
+  const auto conflict = doors::RouteResponse{
+      409, "It would leave nobody able to manage keys, or there are too many keys."};
   add({.method = "GET",
        .path = "/api/v1/auth/status",
        .permission = "server.info",

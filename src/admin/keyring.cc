@@ -62,7 +62,8 @@ std::string EncodeApiKey(const ApiKey& key) {
 }
 
 Result<ApiKey> DecodeApiKey(std::string_view hash, BytesView row) {
-  const Error corrupt{ErrorCode::kCorruption, fmt::format("the row of key {} is no key", hash)};
+  const Error corrupt{ErrorCode::kCorruption,
+                      fmt::format("the row of key {} cannot be decoded", hash)};
   boost::system::error_code failure;
   const json::value value = json::parse(json::string_view(row.data(), row.size()), failure);
   if (failure || !value.is_object()) return corrupt;

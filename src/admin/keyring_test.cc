@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <thread>
 
 #include "doors/testing/test_server.h"
 #include "house/declarations.h"
 #include "house/layer.h"
+#include "tests/support/await.h"
 
 namespace cairn::admin {
 namespace {
@@ -149,7 +149,8 @@ TEST_F(KeyringTest, AKeyThatExpiresEndsAndLeavesTheDoorClosed) {
   EXPECT_EQ(RoleOf(""), "nobody");
   EXPECT_TRUE(keyring_.any_enabled());
   // Its loop hears of it.
-  while (client.raw().Command({"PING"}).ok()) std::this_thread::yield();
+  cairn::testing::Await("the connection's end",
+                        [&] { return !client.raw().Command({"PING"}).ok(); });
 }
 
 TEST_F(KeyringTest, AChangedKeyIsAnotherPrincipal) {
@@ -168,9 +169,10 @@ TEST_F(KeyringTest, AnotherServersKeysAreHeardOf) {
   ASSERT_TRUE(other.Start().ok());
   Put("k", {.role = Role::kWorker});
   // The wake-up reaches its thread.
-  while (other.Identify("k") == nullptr || other.Identify("k")->role() != "worker") {
-    std::this_thread::yield();
-  }
+  cairn::testing::Await("the other server to hear of the key", [&] {
+    const auto who = other.Identify("k");
+    return who != nullptr && who->role() == "worker";
+  });
 }
 
 TEST_F(KeyringTest, UsesAreWrittenDownOnceAMinute) {

@@ -111,7 +111,7 @@ class AdminLayer final : public house::Layer {
     registry.WhenComplete([&parts, &permissions] {
       parts.routes.SetAudit(
           [&permissions](const doors::Route& route) { return IsAudited(permissions, route); },
-          MakeAuditSink(parts.route_store, parts.instance.audit()));
+          parts.clock, MakeAuditSink(parts.route_store, parts.instance.audit()));
     });
     registry.SetIdentify([this](std::string_view secret) { return keyring_->Identify(secret); });
   }

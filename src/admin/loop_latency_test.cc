@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <thread>
+
+#include "tests/support/await.h"
 
 namespace cairn::admin {
 namespace {
@@ -17,12 +18,11 @@ TEST(LoopLatencyTest, CountsOnEveryLoop) {
   loops.Start();
   const SystemClock clock;
   LoopLatency latency(loops, clock, std::chrono::milliseconds(1));
-  for (;;) {
+  ASSERT_EQ(latency.histograms().size(), 2U);
+  cairn::testing::Await("both loops to be measured three times", [&] {
     const auto histograms = latency.histograms();
-    ASSERT_EQ(histograms.size(), 2U);
-    if (Count(histograms[0]) > 2 && Count(histograms[1]) > 2) break;
-    std::this_thread::yield();
-  }
+    return Count(histograms[0]) > 2 && Count(histograms[1]) > 2;
+  });
 }
 
 TEST(LoopLatencyTest, ABlockedLoopFallsIntoALaterBucket) {
@@ -32,11 +32,11 @@ TEST(LoopLatencyTest, ABlockedLoopFallsIntoALaterBucket) {
   ManualClock clock;
   LoopLatency latency(loops, clock, std::chrono::milliseconds(1));
   LoopLatency::Histogram histogram;
-  do {
+  cairn::testing::Await("a measurement in the last bucket", [&] {
     clock.AdvanceMillis(2001);
-    std::this_thread::yield();
     histogram = latency.histograms()[0];
-  } while (histogram.counts.back() == 0);
+    return histogram.counts.back() != 0;
+  });
   EXPECT_GE(histogram.sum_seconds, 2.0);
 }
 

@@ -1,12 +1,8 @@
 #include "app/layers.h"
 
-#include <memory>
+#include <generated/layers.h>
 
-#include "admin/layer.h"
-#include "data/layer.h"
-#include "jobs/layer.h"
-#include "seats/layer.h"
-#include "view/layer.h"
+#include <memory>
 
 namespace cairn::app {
 
@@ -17,6 +13,7 @@ house::Layers MakeLayers() {
   layers.push_back(data::MakeDataLayer());
   layers.push_back(jobs::MakeJobsLayer(gaps));
   layers.push_back(seats::MakeSeatsLayer());
+  layers.push_back(functions::MakeFunctionsLayer());
   layers.push_back(view::MakeViewLayer(gaps));
   return layers;
 }

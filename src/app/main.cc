@@ -1,6 +1,8 @@
 #include <exception>
+#include <string_view>
 
 #include "app/command_line.h"
+#include "functions/child/program.h"
 #include "house/terminal.h"
 
 // What jemalloc goes by where the program is linked with it: memory that was freed goes back to the
@@ -12,6 +14,10 @@ const char* malloc_conf = "background_thread:true,dirty_decay_ms:2000,muzzy_deca
 }
 
 int main(int argc, char** argv) {
+  // What the server starts itself to run functions in: no command, so no help lists it.
+  if (argc == 2 && argv[1] == std::string_view("sandbox")) {
+    return cairn::functions::RunSandboxProgram();
+  }
   const cairn::app::Environment environment = cairn::app::ProcessEnvironment();
   try {
     return cairn::app::RunCommandLine({argv + 1, argv + argc}, environment);

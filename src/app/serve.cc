@@ -71,7 +71,7 @@ class LastResort {
       : thread_([this, limit, &log] {
           std::unique_lock lock(mutex_);
           if (changed_.wait_for(lock, limit, [this] { return stopped_; })) return;
-          log.Error("the server does not stop: it is ended", {{"after_ms", limit.count()}});
+          log.Error("the server did not stop in time and is ended", {{"after_ms", limit.count()}});
           std::_Exit(house::kExitFailure);
         }) {}
   ~LastResort() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/testing/script.h"
+#include "tests/support/await.h"
 #include "tests/support/test_store.h"
 
 namespace cairn::data {
@@ -26,7 +27,8 @@ class BlockedClientsTest : public ::testing::Test {
   void Block(std::initializer_list<std::string_view> args) {
     const size_t before = server_.instance().waiters().count();
     waiting_.Send(args);
-    while (server_.instance().waiters().count() == before) std::this_thread::yield();
+    cairn::testing::Await("the client to wait",
+                          [&] { return server_.instance().waiters().count() != before; });
   }
 
   DataServer server_;
@@ -85,7 +87,8 @@ TEST_F(BlockedClientsTest, ClearingADatabaseReachesEveryReaderOfAGroup) {
   TestClient other = server_.Connect();
   Block({"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"});
   other.Send({"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "t", ">"});
-  while (server_.instance().waiters().count() != 2) std::this_thread::yield();
+  cairn::testing::Await("both clients to wait",
+                        [&] { return server_.instance().waiters().count() == 2; });
   server_.Play("FLUSHDB");
   EXPECT_EQ(waiting_.Receive(), "(error) UNBLOCKED the stream key no longer exists");
   EXPECT_EQ(other.Receive(), "(error) UNBLOCKED the stream key no longer exists");
@@ -104,7 +107,8 @@ class ServedAtOnceTest : public ::testing::TestWithParam<size_t> {
     const size_t before = server_.instance().waiters().count();
     TestClient client = server_.Connect();
     client.Send(args);
-    while (server_.instance().waiters().count() == before) std::this_thread::yield();
+    cairn::testing::Await("the client to wait",
+                          [&] { return server_.instance().waiters().count() != before; });
     Settle();
     return client;
   }
@@ -187,9 +191,11 @@ TEST_P(ServedAtOnceTest, ItsReplyWaitsUntilTheCommitIsDurable) {
   TestClient pushing = server_.Connect();
   server_.store().CloseGate();
   pushing.Send({"RPUSH", "l", "x"});
-  while (server_.instance().waiters().count() != 0) std::this_thread::yield();
+  cairn::testing::Await("the client to be served",
+                        [&] { return server_.instance().waiters().count() == 0; });
+  Settle();  // an answer that did not wait would be there now
   pollfd reply{.fd = waiting.raw().fd(), .events = POLLIN, .revents = 0};
-  EXPECT_EQ(poll(&reply, 1, 30), 0);
+  EXPECT_EQ(poll(&reply, 1, 0), 0);
   server_.store().MakeDurable();
   EXPECT_EQ(pushing.Receive(), "(integer) 1");
   EXPECT_EQ(waiting.Receive(), R"(["l", "x"])");
@@ -206,7 +212,8 @@ class ServedInTheCommitTest : public ::testing::Test {
   void Block(TestClient& client, std::initializer_list<std::string_view> args) {
     const size_t before = server_.instance().waiters().count();
     client.Send(args);
-    while (server_.instance().waiters().count() == before) std::this_thread::yield();
+    cairn::testing::Await("the client to wait",
+                          [&] { return server_.instance().waiters().count() != before; });
   }
 
   // Runs `look` on connections of its own, all the time while `rounds` runs.

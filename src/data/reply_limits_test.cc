@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "data/testing/script.h"
+#include "tests/support/await.h"
 
 namespace cairn::data {
 namespace {
@@ -93,7 +93,8 @@ TEST_F(ReplyLimitsTest, WhateverReadsAWholeCollectionIsBounded) {
     EXPECT_THAT(server_.Run(question), HasSubstr("limits.")) << question[0];
   }
   // All of it is given back; the last when the pool lets go of it, just behind the reply.
-  while (server_.instance().options().buffers->used() != 0) std::this_thread::yield();
+  cairn::testing::Await("the buffers to be given back",
+                        [&] { return server_.instance().options().buffers->used() == 0; });
 }
 
 TEST_F(ReplyLimitsTest, WhateverCopiesAWholeCollectionIsBounded) {

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "data/testing/script.h"
 #include "doors/resp/dispatcher.h"
+#include "tests/support/await.h"
 #include "tests/support/test_store.h"
 
 namespace cairn::data {
@@ -101,7 +102,8 @@ TEST_F(TrackingTest, MessagesWaitUntilTheCommitIsDurable) {
   server_.store().CloseGate();
   TestClient writer = server_.Connect();
   writer.Send({"SET", "k", "1"});
-  while (server_.instance().tracking().totals().keys != 0) std::this_thread::yield();
+  cairn::testing::Await("the key to be forgotten",
+                        [&] { return server_.instance().tracking().totals().keys == 0; });
   Settle(server_);
   client.Send({"PING"});
   server_.store().MakeDurable();
@@ -283,7 +285,8 @@ TEST_F(TrackingTest, ABlockedClientIsAnsweredBeforeItIsToldOfWhatItDid) {
   server_.Play("RPUSH to a");
   EXPECT_EQ(client.Run({"LRANGE", "to", "0", "-1"}), "[\"a\"]");
   client.Send({"BLMOVE", "from", "to", "LEFT", "LEFT", "0"});
-  while (server_.instance().waiters().count() == 0) std::this_thread::yield();
+  cairn::testing::Await("the client to wait",
+                        [&] { return server_.instance().waiters().count() != 0; });
   server_.Play("RPUSH from b");
   EXPECT_EQ(client.Receive(), "\"b\"");
   EXPECT_EQ(client.Receive(), Invalidate("[\"to\"]"));
@@ -320,7 +323,8 @@ TEST_F(TrackingTest, ClientsThatAreGoneTakeNoRoomInTheListsOfLivingKeys) {
     TestClient client = Tracker();
     client.Run({"GET", "hot"});
     EXPECT_EQ(client.Run({"QUIT"}), "OK");
-    while (server_.instance().tracking().totals().clients != 1) std::this_thread::yield();
+    cairn::testing::Await("the client to be forgotten",
+                          [&] { return server_.instance().tracking().totals().clients == 1; });
   }
   EXPECT_LE(server_.instance().tracking().totals().items, 16U);
 }

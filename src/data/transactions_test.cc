@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/testing/script.h"
+#include "tests/support/await.h"
 
 namespace cairn::data {
 namespace {
@@ -285,8 +286,9 @@ TEST_F(TransactionsTest, AReplyWaitsForTheOneCommit) {
   a_.Send({"SET", "b", "2"});
   a_.Send({"EXEC"});
   const doors::Command& set = *server_.instance().commands().FindByName("set");
-  while (server_.instance().Totals(set).calls < 2) std::this_thread::yield();
-  while (server_.store().stats().commits == 0) std::this_thread::yield();
+  cairn::testing::Await("both SETs to run",
+                        [&] { return server_.instance().Totals(set).calls >= 2; });
+  cairn::testing::Await("the commit", [&] { return server_.store().stats().commits != 0; });
   EXPECT_EQ(server_.store().stats().commits, 1U);
   server_.store().MakeDurable();
   EXPECT_EQ(a_.Receive(), "OK");

@@ -6,12 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/object.hpp>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "net/http/client.h"
 #include "net/resp/client.h"
 #include "store/rocks/open.h"
+#include "tests/support/await.h"
 #include "tests/support/temp_directory.h"
 
 namespace cairn::house {
@@ -276,11 +275,7 @@ TEST_F(ToyLayerTest, ItsCommandsAndItsRouteSeeTheSame) {
 
 TEST_F(ToyLayerTest, ItsTimerFires) {
   EXPECT_EQ(Run({"TOY.SET", "blue"}), "OK");
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (Stored(kFired) != "blue") {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the timer has not fired";
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  cairn::testing::Await("the timer to fire", [&] { return Stored(kFired) == "blue"; });
 }
 
 TEST_F(ToyLayerTest, ItKnowsItsSettingAndItsMetricShowsIt) {

@@ -193,7 +193,7 @@ int ChildKeeper::StepAll() {
     const std::optional<milliseconds> wait = kept.supervisor.Step();
     if (wait) shortest = std::min(shortest.value_or(*wait), *wait);
     if (kept.supervisor.state() == Supervisor::State::kGivenUp) {
-      log_.Error("a child process is given up: it ended too often",
+      log_.Error("a child process ended too often and is not started again",
                  {{"name", kept.name}, {"failures", kept.supervisor.failures()}});
     }
     at = kept.supervisor.over() ? kept_.erase(at) : std::next(at);

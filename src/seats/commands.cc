@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/command.h"
+#include "doors/resp/typed_row.h"
 #include "seats/operations.h"
 #include "seats/queries.h"
 #include "seats/refusal.h"
@@ -27,12 +27,15 @@ using doors::Args;
 using doors::Command;
 using doors::CommandContext;
 
-// A handler that knows where its keys are.
-using Handler = std::function<Result<std::string>(Context&, const CommandContext&)>;
+// What a row does with its request. An answer is JSON.
+template <typename Request>
+struct RowFunctions {
+  Result<Request> (*parse)(Args);
+  void (*scopes)(const Keys&, const Request&, store::Scopes&);
+  Result<std::string> (*run)(Context&, const CommandContext&, const Request&);
+};
 
-constexpr std::string_view kSyntax = "syntax error";
-
-Error Syntax(std::string_view text = kSyntax) { return Refuse(Reason::kBadRequest, text); }
+Error Syntax(std::string_view text = "syntax error") { return Refuse(Reason::kBadRequest, text); }
 
 // An answer is the reply; so is a refusal, which has written nothing. What the store could not do
 // is handed on.
@@ -43,12 +46,23 @@ Result<void> Reply(CommandContext& context, const Result<std::string>& answer) {
   return {};
 }
 
-doors::RunHandler InPlace(const std::string& prefix, Handler handler) {
-  return [prefix, handler = std::move(handler)](CommandContext& context) -> Result<void> {
+// The row, of the keys that begin with `prefix`.
+template <typename Request>
+Command RowOf(Command row, const std::string& prefix, RowFunctions<Request> functions) {
+  row.group = "seats";
+  row.since = "0.1.0";
+  const auto scopes = [prefix, add = functions.scopes](const Request& request, uint8_t db,
+                                                       store::Scopes& into) {
+    const Place place{db, prefix};
+    add(Keys(place), request, into);
+  };
+  const auto run = [prefix, run = functions.run](CommandContext& context, const Request& request) {
     const Place place{context.db(), prefix};
     Context here{context.transaction, Keys(place), context.pubsub};
-    return Reply(context, handler(here, context));
+    return Reply(context, run(here, context, request));
   };
+  return doors::TypedRow<Request>(std::move(row),
+                                  {.parse = functions.parse, .scopes = scopes, .run = run});
 }
 
 Result<std::string> ToJson(const Result<Answer>& answer, Timestamp now) {
@@ -58,9 +72,23 @@ Result<std::string> ToJson(const Result<Answer>& answer, Timestamp now) {
 
 // --- SEAT.CREATE ---------------------------------------------------------------------------------
 
-Result<std::string> Create(Context& here, const CommandContext& command) {
+struct CreateRequest {
+  std::string event;
+  std::string definition;  // JSON, read by the handler: it can be long, and this is a loop
+};
+
+Result<CreateRequest> ParseCreate(Args args) {
+  return CreateRequest{.event = std::string(args[1]), .definition = std::string(args[2])};
+}
+
+void AddCreateScopes(const Keys& keys, const CreateRequest& request, store::Scopes& scopes) {
+  AddEventScopes(keys, request.event, {}, {}, scopes);
+}
+
+Result<std::string> RunCreate(Context& here, const CommandContext& /*command*/,
+                              const CreateRequest& request) {
   CAIRN_ASSIGN_OR_RETURN(const EventDefinition definition,
-                         ParseDefinition(command.args[1], command.args[2]));
+                         ParseDefinition(request.event, request.definition));
   CAIRN_ASSIGN_OR_RETURN(const bool created, CreateEvent(here, definition));
   return fmt::format(R"({{"id":"{}","created":{}}})", definition.id, created);
 }
@@ -123,15 +151,9 @@ Result<ReserveRequest> ParseReserve(Args args) {
   return request;
 }
 
-Result<std::string> ReserveSeats(Context& here, const CommandContext& command) {
-  CAIRN_ASSIGN_OR_RETURN(const ReserveRequest request, ParseReserve(command.args));
+Result<std::string> RunReserve(Context& here, const CommandContext& command,
+                               const ReserveRequest& request) {
   return ToJson(Reserve(here, request), command.now());
-}
-
-void AddReserveScopes(const Keys& keys, Args args, store::Scopes& scopes) {
-  const bool any = doors::EqualsIgnoreCase(args[3], kAnySection);
-  if (any) scopes.AddAll(store::Scopes::Exclusive());
-  AddEventScopes(keys, args[1], any ? std::string_view() : args[3], args[2], scopes);
 }
 
 // --- What happens to a booking -------------------------------------------------------------------
@@ -150,119 +172,128 @@ BookingRef RefOf(Args args) {
 
 // A booking's seats are in a section that only the store knows, unless the client names it: once it
 // is known, its scopes are asked for.
-Result<void> RequireSection(const Context& here, const CommandContext& command) {
-  const Args args = command.args;
-  if (SectionAt(args) < args.size()) return {};
+Result<void> RequireSection(const Context& here, const CommandContext& command,
+                            const BookingRef& booking) {
+  if (!booking.section.empty()) return {};
   CAIRN_ASSIGN_OR_RETURN(const std::string section,
-                         LoadSectionOf(here.transaction, here.keys, args[2]));
+                         LoadSectionOf(here.transaction, here.keys, booking.id));
   if (section.empty()) return {};
   store::Scopes scopes;
-  AddSeatScopes(here.keys, args[1], section, scopes);
+  AddSeatScopes(here.keys, booking.event, section, scopes);
   return command.Require(scopes);
 }
 
-Result<std::string> PayBooking(Context& here, const CommandContext& command) {
-  if (SectionAt(command.args) != 3) return Syntax();
-  CAIRN_RETURN_IF_ERROR(RequireSection(here, command));
-  return ToJson(Pay(here, RefOf(command.args)), command.now());
+Result<BookingRef> ParseBooking(Args args) {
+  if (SectionAt(args) != 3) return Syntax();
+  return RefOf(args);
 }
 
-Result<std::string> ReleaseBooking(Context& here, const CommandContext& command) {
-  if (SectionAt(command.args) != 3) return Syntax();
-  CAIRN_RETURN_IF_ERROR(RequireSection(here, command));
-  return ToJson(Cancel(here, RefOf(command.args)), command.now());
+template <Result<Answer> (*change)(Context&, const BookingRef&)>
+Result<std::string> ChangeBooking(Context& here, const CommandContext& command,
+                                  const BookingRef& booking) {
+  CAIRN_RETURN_IF_ERROR(RequireSection(here, command, booking));
+  return ToJson(change(here, booking), command.now());
 }
 
-Result<std::string> ExtendBooking(Context& here, const CommandContext& command) {
-  const auto seconds = doors::ParseInteger(command.args[3]);
+Result<ExtendRequest> ParseExtend(Args args) {
+  const auto seconds = doors::ParseInteger(args[3]);
   if (!seconds) return Syntax("the seconds are not a whole number");
-  return ToJson(Extend(here, RefOf(command.args), *seconds), command.now());
+  return ExtendRequest{.booking = RefOf(args), .seconds = *seconds};
 }
 
-Result<std::string> RefundBooking(Context& here, const CommandContext& command) {
-  const size_t end = SectionAt(command.args);
+void AddExtendScopes(const Keys& keys, const ExtendRequest& request, store::Scopes& scopes) {
+  AddBookingScopes(keys, request.booking, scopes);
+}
+
+Result<std::string> RunExtend(Context& here, const CommandContext& command,
+                              const ExtendRequest& request) {
+  return ToJson(Extend(here, request), command.now());
+}
+
+Result<RefundRequest> ParseRefund(Args args) {
+  const size_t end = SectionAt(args);
   if (end > 4) return Syntax();
-  CAIRN_RETURN_IF_ERROR(RequireSection(here, command));
-  const std::string_view reason = end == 4 ? command.args[3] : "";
-  return ToJson(Refund(here, RefOf(command.args), reason), command.now());
+  RefundRequest request{.booking = RefOf(args)};
+  if (end == 4) request.reason = args[3];
+  return request;
 }
 
-void AddBookingScopes(const Keys& keys, Args args, store::Scopes& scopes) {
-  const bool named = SectionAt(args) < args.size();
-  AddEventScopes(keys, args[1], named ? args.back() : std::string_view(), args[2], scopes);
-  Bytes scratch;
-  doors::AddKeyScope(keys.db(), keys.Refund(args[2]), scopes, scratch);
+void AddRefundScopes(const Keys& keys, const RefundRequest& request, store::Scopes& scopes) {
+  AddBookingScopes(keys, request.booking, scopes);
 }
 
-void AddExtendScopes(const Keys& keys, Args args, store::Scopes& scopes) {
-  AddEventScopes(keys, args[1], {}, args[2], scopes);
+Result<std::string> RunRefund(Context& here, const CommandContext& command,
+                              const RefundRequest& request) {
+  CAIRN_RETURN_IF_ERROR(RequireSection(here, command, request.booking));
+  return ToJson(Refund(here, request), command.now());
 }
 
 // --- SEAT.BLOCK, SEAT.UNBLOCK --------------------------------------------------------------------
 
-using SaleChange = Result<BlockAnswer> (*)(Context&, std::string_view, std::string_view,
-                                           const std::vector<std::string>&);
-
-template <SaleChange change>
-Result<std::string> ChangeSale(Context& here, const CommandContext& command) {
-  std::vector<std::string> seats;
-  for (const std::string_view seat : command.args.subspan(3)) seats.emplace_back(seat);
-  CAIRN_ASSIGN_OR_RETURN(const BlockAnswer answer,
-                         change(here, command.args[1], command.args[2], seats));
-  std::string out = R"({"section_stats":)";
-  AppendCounts(answer.section, out);
-  out += R"(,"event_stats":)";
-  AppendCounts(answer.event, out);
-  out += "}";
-  return out;
+Result<SaleRequest> ParseSale(Args args) {
+  SaleRequest request{.event = std::string(args[1]), .section = std::string(args[2])};
+  for (const std::string_view seat : args.subspan(3)) request.seats.emplace_back(seat);
+  return request;
 }
 
-void AddSectionScopes(const Keys& keys, Args args, store::Scopes& scopes) {
-  AddEventScopes(keys, args[1], args[2], {}, scopes);
+template <Result<BlockAnswer> (*change)(Context&, const SaleRequest&)>
+Result<std::string> ChangeSale(Context& here, const CommandContext& /*command*/,
+                               const SaleRequest& request) {
+  CAIRN_ASSIGN_OR_RETURN(const BlockAnswer answer, change(here, request));
+  return CountsJson(answer.section, answer.event);
 }
 
 // --- Asking --------------------------------------------------------------------------------------
 
-Result<std::string> State(Context& here, const CommandContext& command) {
-  return EventJson(here.transaction, here.keys, command.args[1]);
+// What a question names.
+struct EventRef {
+  std::string event;
+  std::string section = {};  // of SEAT.MAP
+};
+
+Result<EventRef> ParseEvent(Args args) {
+  EventRef ref{.event = std::string(args[1])};
+  if (args.size() > 2) ref.section = args[2];
+  return ref;
 }
 
-Result<std::string> Map(Context& here, const CommandContext& command) {
-  return MapJson(here.transaction, here.keys, command.args[1], command.args[2]);
+void AddEventScope(const Keys& keys, const EventRef& ref, store::Scopes& scopes) {
+  AddEventScopes(keys, ref.event, ref.section, {}, scopes);
 }
 
-Result<std::string> ShowBooking(Context& here, const CommandContext& command) {
-  return OneBookingJson(here.transaction, here.keys, command.args[1]);
+Result<std::string> RunState(Context& here, const CommandContext& /*command*/,
+                             const EventRef& ref) {
+  return EventJson(here.transaction, here.keys, ref.event);
 }
 
-Result<std::string> Verify(Context& here, const CommandContext& command) {
+Result<std::string> RunMap(Context& here, const CommandContext& /*command*/, const EventRef& ref) {
+  return MapJson(here.transaction, here.keys, ref.event, ref.section);
+}
+
+Result<std::string> RunVerify(Context& here, const CommandContext& /*command*/,
+                              const EventRef& ref) {
   CAIRN_ASSIGN_OR_RETURN(const VerifyReport report,
-                         VerifyEvent(here.transaction, here.keys, command.args[1]));
+                         VerifyEvent(here.transaction, here.keys, ref.event));
   return report.ToJson();
 }
 
-void AddEventScope(const Keys& keys, Args args, store::Scopes& scopes) {
-  AddEventScopes(keys, args[1], {}, {}, scopes);
+Result<BookingRef> ParseBookingId(Args args) { return BookingRef{.id = std::string(args[1])}; }
+
+void AddBookingScope(const Keys& keys, const BookingRef& booking, store::Scopes& scopes) {
+  Bytes scratch;
+  doors::AddKeyScope(keys.db(), keys.Booking(booking.id), scopes, scratch);
 }
 
-void AddBookingScope(const Keys& keys, Args args, store::Scopes& scopes) {
-  Bytes scratch;
-  doors::AddKeyScope(keys.db(), keys.Booking(args[1]), scopes, scratch);
+Result<std::string> RunBooking(Context& here, const CommandContext& /*command*/,
+                               const BookingRef& booking) {
+  return OneBookingJson(here.transaction, here.keys, booking.id);
 }
 
 }  // namespace
 
 void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
-  using Scoping = void (*)(const Keys&, Args, store::Scopes&);
-  const auto add = [&](Command row, Scoping scoping, Handler handler) {
-    row.group = "seats";
-    row.since = "0.1.0";
-    row.run = InPlace(prefix, std::move(handler));
-    row.add_scopes = [prefix, scoping](Args args, uint8_t db, store::Scopes& scopes) {
-      const Place place{db, prefix};
-      scoping(Keys(place), args, scopes);
-    };
-    instance.commands().Add(std::move(row));
+  const auto add = [&]<typename Request>(Command row, const RowFunctions<Request>& functions) {
+    instance.commands().Add(RowOf(std::move(row), prefix, functions));
   };
   constexpr std::string_view kBuyers = "is what buyers do all day: the bookings tell it";
   add({.name = "seat.create",
@@ -272,7 +303,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
        .complexity = "O(N) with N being the number of sections",
        .summary = "Creates an event from its JSON definition.",
        .syntax = "event definition"},
-      AddEventScope, Create);
+      RowFunctions<CreateRequest>{ParseCreate, AddCreateScopes, RunCreate});
   add({.name = "seat.reserve",
        .arity = -5,
        .flags = doors::kWrite | doors::kDenyOom,
@@ -283,7 +314,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
                  "[PREFER (FRONT | CENTER | BACK)] [NOORPHANS] [ADJACENT] "
                  "[MINPRICE price:integer] [MAXPRICE price:integer] "
                  "[BEST quantity:integer | SEATS seat ...]"},
-      AddReserveScopes, ReserveSeats);
+      RowFunctions<ReserveRequest>{ParseReserve, AddReserveScopes, RunReserve});
   add({.name = "seat.pay",
        .arity = -3,
        .flags = doors::kWrite | doors::kDenyOom,
@@ -291,7 +322,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
        .complexity = "O(N) with N being the number of seats of the booking",
        .summary = "Sells the seats that a booking holds.",
        .syntax = "event booking [SECTION section]"},
-      AddBookingScopes, PayBooking);
+      RowFunctions<BookingRef>{ParseBooking, AddBookingScopes, ChangeBooking<Pay>});
   add({.name = "seat.release",
        .arity = -3,
        .flags = doors::kWrite,
@@ -299,7 +330,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
        .complexity = "O(N) with N being the number of seats of the booking",
        .summary = "Gives back the seats that a booking holds.",
        .syntax = "event booking [SECTION section]"},
-      AddBookingScopes, ReleaseBooking);
+      RowFunctions<BookingRef>{ParseBooking, AddBookingScopes, ChangeBooking<Cancel>});
   add({.name = "seat.extend",
        .arity = 4,
        .flags = doors::kWrite | doors::kFast,
@@ -307,49 +338,49 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
        .complexity = "O(1)",
        .summary = "Lets a booking hold its seats longer, once.",
        .syntax = "event booking seconds:integer"},
-      AddExtendScopes, ExtendBooking);
+      RowFunctions<ExtendRequest>{ParseExtend, AddExtendScopes, RunExtend});
   add({.name = "seat.refund",
        .arity = -3,
        .flags = doors::kWrite,
        .complexity = "O(N) with N being the number of seats of the booking",
        .summary = "Takes back the seats of a paid booking.",
        .syntax = "event booking [reason] [SECTION section]"},
-      AddBookingScopes, RefundBooking);
+      RowFunctions<RefundRequest>{ParseRefund, AddRefundScopes, RunRefund});
   add({.name = "seat.block",
        .arity = -4,
        .flags = doors::kWrite,
        .complexity = "O(N) with N being the number of seats named",
        .summary = "Takes available seats out of the sale.",
        .syntax = "event section seat ..."},
-      AddSectionScopes, ChangeSale<Block>);
+      RowFunctions<SaleRequest>{ParseSale, AddSaleScopes, ChangeSale<Block>});
   add({.name = "seat.unblock",
        .arity = -4,
        .flags = doors::kWrite,
        .complexity = "O(N) with N being the number of seats named",
        .summary = "Puts blocked seats back into the sale.",
        .syntax = "event section seat ..."},
-      AddSectionScopes, ChangeSale<Unblock>);
+      RowFunctions<SaleRequest>{ParseSale, AddSaleScopes, ChangeSale<Unblock>});
   add({.name = "seat.state",
        .arity = 2,
        .flags = doors::kReadOnly,
        .complexity = "O(N) with N being the number of sections",
        .summary = "Tells an event's sections, counts and settings.",
        .syntax = "event"},
-      AddEventScope, State);
+      RowFunctions<EventRef>{ParseEvent, AddEventScope, RunState});
   add({.name = "seat.map",
        .arity = 3,
        .flags = doors::kReadOnly,
        .complexity = "O(N) with N being the number of seats of the section",
        .summary = "Draws the seats of a section.",
        .syntax = "event section"},
-      AddSectionScopes, Map);
+      RowFunctions<EventRef>{ParseEvent, AddEventScope, RunMap});
   add({.name = "seat.booking",
        .arity = 2,
        .flags = doors::kReadOnly | doors::kFast,
        .complexity = "O(1)",
        .summary = "Tells about a booking.",
        .syntax = "booking"},
-      AddBookingScope, ShowBooking);
+      RowFunctions<BookingRef>{ParseBookingId, AddBookingScope, RunBooking});
   add({.name = "seat.verify",
        .arity = 2,
        .flags = doors::kReadOnly,
@@ -357,7 +388,7 @@ void AddSeatCommands(doors::Instance& instance, const std::string& prefix) {
        .complexity = "O(N) with N being the number of seats",
        .summary = "Checks that an event's seats, counts and bookings agree.",
        .syntax = "event"},
-      AddEventScope, Verify);
+      RowFunctions<EventRef>{ParseEvent, AddEventScope, RunVerify});
 }
 
 }  // namespace cairn::seats

@@ -119,7 +119,7 @@ Result<void> RequireState(Ground& ground, const std::vector<int64_t>& seats, Sea
     const std::string text =
         fmt::format("of section {} is {}", ground.section.id, StateName(found));
     const std::string name = SeatName(ground.section.shape, seat);
-    if (!ReasonRowOf(reason).names_seat)
+    if (!ReasonRowOf(reason).names_subject)
       return Refuse(reason, fmt::format("seat {} {}", name, text));
     return RefuseSeat(reason, name, text);
   }
@@ -232,10 +232,10 @@ bool IsPrintable(std::string_view text) {
 
 Result<void> CheckManual(const ReserveRequest& request) {
   if (request.section == kAnySection) {
-    return BadRequest("seats are chosen in one section, not in any");
+    return BadRequest("mode manual needs one section; 'any' is for best_available");
   }
   if (request.seats.empty()) {
-    return Refuse(Reason::kBadQuantity, "mode manual needs the seats that are wanted");
+    return Refuse(Reason::kBadQuantity, "mode manual needs seats");
   }
   if (request.prefer != Prefer::kFront || request.avoid_orphans || request.adjacent_only) {
     return BadRequest("prefer, avoid_orphans and adjacent are options of best_available");
@@ -251,7 +251,8 @@ Result<void> CheckBest(const ReserveRequest& request) {
   if (!request.seats.empty()) {
     return Refuse(Reason::kBadQuantity, "mode best_available takes a quantity, not seats");
   }
-  if (!request.quantity) return Refuse(Reason::kBadQuantity, "how many seats are wanted?");
+  if (!request.quantity)
+    return Refuse(Reason::kBadQuantity, "quantity is missing: say how many seats you want");
   if (*request.quantity < 1) {
     return Refuse(Reason::kBadQuantity,
                   fmt::format("quantity is {}; it must be at least 1", *request.quantity));
@@ -267,13 +268,13 @@ Result<void> CheckRequest(const ReserveRequest& request) {
   }
   if (request.buyer.size() > kMaxBuyerBytes || !IsPrintable(request.buyer)) {
     return BadRequest(
-        fmt::format("the buyer has more than {} bytes or control characters", kMaxBuyerBytes));
+        fmt::format("buyer must be at most {} bytes without control characters", kMaxBuyerBytes));
   }
   if (request.hold_seconds && *request.hold_seconds < 1) {
     return BadRequest("hold_seconds must be at least 1");
   }
   if (request.section != kAnySection && (request.min_price || request.max_price)) {
-    return BadRequest("a price range goes with section any");
+    return BadRequest("a price range needs section any");
   }
   return request.mode == Mode::kManual ? CheckManual(request) : CheckBest(request);
 }
@@ -314,7 +315,7 @@ Result<void> CheckLimits(Context& context, const Event& event, const ReserveRequ
   }
   if (settings.max_per_buyer == 0) return {};
   if (request.buyer.empty()) {
-    return BadRequest("this event limits the seats per buyer, so a buyer has to be named");
+    return BadRequest("this event limits the seats per buyer: name the buyer");
   }
   CAIRN_ASSIGN_OR_RETURN(const int64_t held, SeatsOfBuyer(context, event, request.buyer));
   if (held + quantity <= settings.max_per_buyer) return {};
@@ -562,14 +563,14 @@ Result<Answer> GiveUp(Context& context, Booking booking, const Transition& trans
 }
 
 // BLOCK and UNBLOCK.
-Result<BlockAnswer> ChangeSale(Context& context, std::string_view event, std::string_view section,
-                               const std::vector<std::string>& names, const Transition& transition,
-                               Reason refusal) {
+Result<BlockAnswer> ChangeSale(Context& context, const SaleRequest& request,
+                               const Transition& transition, Reason refusal) {
+  const std::vector<std::string>& names = request.seats;
   if (names.empty() || names.size() > kMaxSeatsPerBlock) {
     return Refuse(Reason::kBadQuantity, fmt::format("{} seats are named; from 1 to {} can be",
                                                     names.size(), kMaxSeatsPerBlock));
   }
-  CAIRN_ASSIGN_OR_RETURN(Ground ground, OpenGround(context, event, section));
+  CAIRN_ASSIGN_OR_RETURN(Ground ground, OpenGround(context, request.event, request.section));
   CAIRN_ASSIGN_OR_RETURN(const std::vector<int64_t> seats,
                          ParseSeats(ground.section.shape, ground.section.id, names));
   CAIRN_RETURN_IF_ERROR(RequireState(ground, seats, transition.from, refusal));
@@ -611,6 +612,13 @@ Result<bool> CreateEvent(Context& context, const EventDefinition& definition) {
   return true;
 }
 
+void AddReserveScopes(const Keys& keys, const ReserveRequest& request, store::Scopes& scopes) {
+  const bool any = request.section == kAnySection;
+  if (any) scopes.AddAll(store::Scopes::Exclusive());
+  AddEventScopes(keys, request.event, any ? std::string_view() : request.section, request.booking,
+                 scopes);
+}
+
 Result<Answer> Reserve(Context& context, const ReserveRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckRequest(request));
   const std::string canonical = Canonical(request);
@@ -646,6 +654,12 @@ Result<Answer> Reserve(Context& context, const ReserveRequest& request) {
   return AnswerNow(choice.ground, std::move(booking));
 }
 
+void AddBookingScopes(const Keys& keys, const BookingRef& booking, store::Scopes& scopes) {
+  AddEventScopes(keys, booking.event, booking.section, booking.id, scopes);
+  Bytes scratch;
+  doors::AddKeyScope(keys.db(), keys.Refund(booking.id), scopes, scratch);
+}
+
 Result<Answer> Pay(Context& context, const BookingRef& ref) {
   CAIRN_ASSIGN_OR_RETURN(Booking booking, FindBooking(context, ref));
   if (booking.status == Status::kPaid) return AnswerAgain(context, std::move(booking));
@@ -666,11 +680,12 @@ Result<Answer> Cancel(Context& context, const BookingRef& ref) {
   return GiveUp(context, std::move(booking), kRelease, Status::kCancelled, "");
 }
 
-Result<Answer> Extend(Context& context, const BookingRef& ref, int64_t seconds) {
-  CAIRN_ASSIGN_OR_RETURN(Booking booking, FindBooking(context, ref));
+Result<Answer> Extend(Context& context, const ExtendRequest& request) {
+  CAIRN_ASSIGN_OR_RETURN(Booking booking, FindBooking(context, request.booking));
+  const int64_t seconds = request.seconds;
   const Timestamp now = context.transaction.now();
   CAIRN_RETURN_IF_ERROR(RequireHeld(booking, now));
-  if (seconds < 1) return BadRequest("a hold is extended by at least 1 second");
+  if (seconds < 1) return BadRequest("a hold must be extended by at least 1 second");
   if (booking.extended_by == seconds) return AnswerAgain(context, std::move(booking));
   if (booking.extended_by) {
     return Refuse(Reason::kAlreadyExtended, fmt::format("booking {} was extended by {} seconds",
@@ -694,12 +709,13 @@ Result<Answer> Extend(Context& context, const BookingRef& ref, int64_t seconds) 
   return Answer{std::move(booking), section.counts, event.counts()};
 }
 
-Result<Answer> Refund(Context& context, const BookingRef& ref, std::string_view reason) {
+Result<Answer> Refund(Context& context, const RefundRequest& request) {
+  const std::string& reason = request.reason;
   if (reason.size() > kMaxReasonBytes || !IsPrintable(reason)) {
     return BadRequest(
-        fmt::format("the reason has more than {} bytes or control characters", kMaxReasonBytes));
+        fmt::format("reason must be at most {} bytes without control characters", kMaxReasonBytes));
   }
-  CAIRN_ASSIGN_OR_RETURN(Booking booking, FindBooking(context, ref));
+  CAIRN_ASSIGN_OR_RETURN(Booking booking, FindBooking(context, request.booking));
   if (booking.status == Status::kRefunded) return AnswerAgain(context, std::move(booking));
   if (booking.status != Status::kPaid) {
     return Refuse(Reason::kNotPaid,
@@ -723,14 +739,16 @@ Result<Answer> Refund(Context& context, const BookingRef& ref, std::string_view 
   return answer;
 }
 
-Result<BlockAnswer> Block(Context& context, std::string_view event, std::string_view section,
-                          const std::vector<std::string>& seats) {
-  return ChangeSale(context, event, section, seats, kTakeOut, Reason::kSeatTaken);
+void AddSaleScopes(const Keys& keys, const SaleRequest& request, store::Scopes& scopes) {
+  AddEventScopes(keys, request.event, request.section, {}, scopes);
 }
 
-Result<BlockAnswer> Unblock(Context& context, std::string_view event, std::string_view section,
-                            const std::vector<std::string>& seats) {
-  return ChangeSale(context, event, section, seats, kPutBack, Reason::kSeatNotBlocked);
+Result<BlockAnswer> Block(Context& context, const SaleRequest& request) {
+  return ChangeSale(context, request, kTakeOut, Reason::kSeatTaken);
+}
+
+Result<BlockAnswer> Unblock(Context& context, const SaleRequest& request) {
+  return ChangeSale(context, request, kPutBack, Reason::kSeatNotBlocked);
 }
 
 void HoldTimers::AddScopes(const store::Timer& timer, store::Scopes& scopes) const {

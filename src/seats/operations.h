@@ -58,6 +58,7 @@ struct Answer {
   bool repeated = false;
 };
 
+void AddReserveScopes(const Keys& keys, const ReserveRequest& request, store::Scopes& scopes);
 Result<Answer> Reserve(Context& context, const ReserveRequest& request);
 
 // The rest refuses a booking that is not of this event, or has its seats in another section than
@@ -67,21 +68,35 @@ struct BookingRef {
   std::string id;
   std::string section = {};
 };
+// Without a section, all but the seats.
+void AddBookingScopes(const Keys& keys, const BookingRef& booking, store::Scopes& scopes);
 Result<Answer> Pay(Context& context, const BookingRef& booking);
 Result<Answer> Cancel(Context& context, const BookingRef& booking);
 // Once, and to no more than the event's max_hold_seconds in all.
-Result<Answer> Extend(Context& context, const BookingRef& booking, int64_t seconds);
-Result<Answer> Refund(Context& context, const BookingRef& booking, std::string_view reason);
+struct ExtendRequest {
+  BookingRef booking;
+  int64_t seconds = 0;
+};
+Result<Answer> Extend(Context& context, const ExtendRequest& request);
+struct RefundRequest {
+  BookingRef booking;
+  std::string reason = {};
+};
+Result<Answer> Refund(Context& context, const RefundRequest& request);
 
+struct SaleRequest {
+  std::string event;
+  std::string section;
+  std::vector<std::string> seats;
+};
 struct BlockAnswer {
   Counts section;
   Counts event;
 };
+void AddSaleScopes(const Keys& keys, const SaleRequest& request, store::Scopes& scopes);
 // Takes available seats out of the sale, and back into it.
-Result<BlockAnswer> Block(Context& context, std::string_view event, std::string_view section,
-                          const std::vector<std::string>& seats);
-Result<BlockAnswer> Unblock(Context& context, std::string_view event, std::string_view section,
-                            const std::vector<std::string>& seats);
+Result<BlockAnswer> Block(Context& context, const SaleRequest& request);
+Result<BlockAnswer> Unblock(Context& context, const SaleRequest& request);
 
 // Releases holds whose time is up.
 class HoldTimers final : public store::TimerHandler {

@@ -221,8 +221,7 @@ TEST_F(OperationsTest, BadRequestsAreRefusedEachInItsOwnWords) {
                 "LIMIT_PER_BOOKING 5 seats were asked for; a booking of event e may have 4");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "BEST", "1", "SEATS", "1-1", "1-2"},
                 "BAD_QUANTITY quantity is 1, but 2 seats are named");
-  ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "SEATS"},
-                "BAD_QUANTITY mode manual needs the seats that are wanted");
+  ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "SEATS"}, "BAD_QUANTITY mode manual needs seats");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "ADJACENT"},
                 "BAD_QUANTITY how many seats (BEST n), or which (SEATS …)?");
   ExpectRefused({"SEAT.RESERVE", "e", "b c", "A-1", "BEST", "1"},
@@ -236,9 +235,9 @@ TEST_F(OperationsTest, BadRequestsAreRefusedEachInItsOwnWords) {
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "FAST", "BEST", "1"},
                 "BAD_REQUEST 'FAST' is not an option");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "MAXPRICE", "1", "BEST", "1"},
-                "BAD_REQUEST a price range goes with section any");
+                "BAD_REQUEST a price range needs section any");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "any", "SEATS", "1-1"},
-                "BAD_REQUEST seats are chosen in one section, not in any");
+                "BAD_REQUEST mode manual needs one section; 'any' is for best_available");
   EXPECT_EQ(server_.Run({"EXISTS", "booking:b"}), "(integer) 0");
 }
 
@@ -351,7 +350,7 @@ TEST_F(OperationsTest, AnySectionIsFoundAfterAnotherClientFreedASeat) {
 TEST_F(OperationsTest, ABuyerIsLimitedOverAllBookings) {
   server_.Create("lim", 1, 10, R"(,"max_per_buyer":3)");
   EXPECT_EQ(server_.Refusal({"SEAT.RESERVE", "lim", "l0", "A-1", "BEST", "1"}),
-            "BAD_REQUEST this event limits the seats per buyer, so a buyer has to be named");
+            "BAD_REQUEST this event limits the seats per buyer: name the buyer");
   server_.Json({"SEAT.RESERVE", "lim", "l1", "A-1", "BUYER", "ann", "BEST", "2"});
   EXPECT_EQ(server_.Refusal({"SEAT.RESERVE", "lim", "l2", "A-1", "BUYER", "ann", "BEST", "2"}),
             "LIMIT_PER_BUYER 2 seats were asked for; a buyer may have 3 at event lim and has 2");
@@ -448,7 +447,7 @@ TEST_F(OperationsTest, PayingInTimeKeepsTheTimerFromFiring) {
 TEST_F(OperationsTest, AHoldIsExtendedOnce) {
   server_.Json({"SEAT.RESERVE", "e", "b1", "A-1", "HOLD", "60", "BEST", "1"});
   ExpectRefused({"SEAT.EXTEND", "e", "b1", "0"},
-                "BAD_REQUEST a hold is extended by at least 1 second");
+                "BAD_REQUEST a hold must be extended by at least 1 second");
   ExpectRefused({"SEAT.EXTEND", "e", "b1", "7141"},
                 "HOLD_TOO_LONG a hold of event e lasts 7200 seconds at most");
   ExpectRefused({"SEAT.EXTEND", "e", "b1", "9223372036854775807"},
@@ -723,7 +722,7 @@ TEST(RefusalTest, EveryReasonIsFoundByItsName) {
     const Error error = Refuse(row.reason, "text and more");
     ASSERT_EQ(FindReason(error), &row) << row.name;
     EXPECT_EQ(RefusalText(error), "text and more");
-    EXPECT_EQ(RefusedSeat(error), row.names_seat ? "text" : "");
+    EXPECT_EQ(RefusedSeat(error), row.names_subject ? "text" : "");
   }
   EXPECT_EQ(FindReason({ErrorCode::kIo, "SEAT_TAKEN x"}), nullptr);
   EXPECT_EQ(FindReason({ErrorCode::kConflict, "other"}), nullptr);

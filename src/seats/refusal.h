@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <string_view>
 
+#include "base/refusal.h"
 #include "base/result.h"
 
-// Why an operation was refused, in words that a program can compare. A refusal is an Error whose
-// message begins with the reason's name: that word is the RESP error's, and in small letters the
-// `code` of an HTTP answer.
+// Why an operation on seats was refused (base/refusal.h).
 //
 //   SEAT_TAKEN 1-5 of section A-1 is reserved     →  -SEAT_TAKEN 1-5 of section A-1 is reserved
 //                                                 →  409
@@ -41,18 +40,13 @@ enum class Reason : uint8_t {
   kNotPaid,
 };
 
-struct ReasonRow {
-  Reason reason;
-  std::string_view name;  // "SEAT_TAKEN"
-  ErrorCode code;
-  int http_status;
-  bool names_seat;  // the word behind the name is a seat
-  std::string_view meaning;
-};
+using ReasonRow = cairn::ReasonRow<Reason>;
 
 const ReasonRow& ReasonRowOf(Reason reason);
 // The row of a refusal; null for an error that is none.
 const ReasonRow* FindReason(const Error& error);
+// What a door tells of a refusal, whose subject is a seat; nullopt for an error that is none.
+std::optional<Refusal> ReadRefusal(const Error& error);
 
 Error Refuse(Reason reason, std::string_view text);
 // For a reason that names a seat: `text` goes on after the seat ("of section A-1 is sold").

@@ -48,37 +48,14 @@ using SharedParts = std::shared_ptr<const Parts>;
 // An answer as text, made inside a transaction.
 using Maker = std::function<Result<std::string>(Context&)>;
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
-// A refusal with the status of its reason, and the seat it names.
-HttpReply RefusalReply(const Error& error, const std::string& request_id) {
-  const ReasonRow& row = *FindReason(error);
-  std::string body = R"({"error":{"code":")" + Lower(row.name) + R"(","message":)";
-  AppendJsonString(RefusalText(error), body);
-  body += R"(,"request_id":)";
-  AppendJsonString(request_id, body);
-  if (row.names_seat) {
-    body += R"(,"seat":)";
-    AppendJsonString(RefusedSeat(error), body);
-  }
-  body += "}}";
-  return HttpResponse::Json(row.http_status, std::move(body));
-}
-
-Result<HttpReply> ToReply(const Result<void>& done, int status, std::string text,
-                          const std::string& request_id) {
-  if (done.ok()) return HttpReply(HttpResponse::Json(status, std::move(text)));
-  if (FindReason(done.error()) == nullptr) return done.error();
-  return RefusalReply(done.error(), request_id);
+Result<HttpReply> ToReply(const Result<void>& done, int status, std::string text) {
+  if (!done.ok()) return done.error();
+  return HttpReply(HttpResponse::Json(status, std::move(text)));
 }
 
 // Runs `maker` in a transaction of these scopes; `status` is the answer's.
 awaitable<Result<HttpReply>> Change(SharedParts parts, store::Scopes scopes, int status,
-                                    std::string request_id, Maker maker) {
+                                    Maker maker) {
   std::string text;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
     Context context{transaction, parts->keys(), parts->pubsub};
@@ -86,13 +63,13 @@ awaitable<Result<HttpReply>> Change(SharedParts parts, store::Scopes scopes, int
     return {};
   };
   const Result<void> done = co_await parts->store.Write(scopes, task);
-  co_return ToReply(done, status, std::move(text), request_id);
+  co_return ToReply(done, status, std::move(text));
 }
 
 enum class Where { kLoop, kPool };
 
 awaitable<Result<HttpReply>> Ask(SharedParts parts, store::Scopes scopes, Where where,
-                                 std::string request_id, Maker maker) {
+                                 Maker maker) {
   std::string text;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
     Context context{transaction, parts->keys(), parts->pubsub};
@@ -105,7 +82,7 @@ awaitable<Result<HttpReply>> Ask(SharedParts parts, store::Scopes scopes, Where 
   } else {
     done = co_await parts->store.Read(scopes, task);
   }
-  co_return ToReply(done, 200, std::move(text), request_id);
+  co_return ToReply(done, 200, std::move(text));
 }
 
 // --- Requests -----------------------------------------------------------------------------------
@@ -143,9 +120,8 @@ store::Scopes EventScopes(const Parts& parts, std::string_view event,
 }
 
 awaitable<Result<HttpReply>> PostEvent(SharedParts parts, const RouteCall& call) {
-  const std::string request_id = call.request.request_id;
   const Result<EventDefinition> definition = ParseDefinition("", call.request.body);
-  if (!definition.ok()) co_return RefusalReply(definition.error(), request_id);
+  if (!definition.ok()) co_return definition.error();
   bool created = false;
   std::string text;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
@@ -156,7 +132,7 @@ awaitable<Result<HttpReply>> PostEvent(SharedParts parts, const RouteCall& call)
   };
   const store::Scopes scopes = EventScopes(*parts, definition->id);
   const Result<void> done = co_await parts->store.WriteOnPool(scopes, task);
-  co_return ToReply(done, created ? 201 : 200, std::move(text), request_id);
+  co_return ToReply(done, created ? 201 : 200, std::move(text));
 }
 
 awaitable<Result<HttpReply>> GetEvents(SharedParts parts, const RouteCall& call) {
@@ -165,9 +141,7 @@ awaitable<Result<HttpReply>> GetEvents(SharedParts parts, const RouteCall& call)
     int64_t number = 0;
     std::from_chars(limit->data(), limit->data() + limit->size(), number);
     if (number < 1 || number > kMaxPage) {
-      co_return RefusalReply(
-          Refuse(Reason::kBadRequest, fmt::format("limit must be from 1 to {}", kMaxPage)),
-          call.request.request_id);
+      co_return Refuse(Reason::kBadRequest, fmt::format("limit must be from 1 to {}", kMaxPage));
     }
     page.limit = static_cast<size_t>(number);
   }
@@ -176,14 +150,13 @@ awaitable<Result<HttpReply>> GetEvents(SharedParts parts, const RouteCall& call)
   };
   // All of them: a list may show the newest commit of any event, and waits until it is durable.
   const store::Scopes all = store::Scopes::Exclusive();
-  co_return co_await Ask(parts, all, Where::kPool, call.request.request_id, std::move(maker));
+  co_return co_await Ask(parts, all, Where::kPool, std::move(maker));
 }
 
 awaitable<Result<HttpReply>> GetEvent(SharedParts parts, const RouteCall& call) {
   const std::string& id = call.PathValue("id");
   Maker maker = [id](Context& context) { return EventJson(context.transaction, context.keys, id); };
-  co_return co_await Ask(parts, EventScopes(*parts, id), Where::kLoop, call.request.request_id,
-                         std::move(maker));
+  co_return co_await Ask(parts, EventScopes(*parts, id), Where::kLoop, std::move(maker));
 }
 
 awaitable<Result<HttpReply>> GetSeats(SharedParts parts, const RouteCall& call) {
@@ -192,8 +165,7 @@ awaitable<Result<HttpReply>> GetSeats(SharedParts parts, const RouteCall& call) 
   Maker maker = [id, section](Context& context) {
     return MapJson(context.transaction, context.keys, id, section);
   };
-  co_return co_await Ask(parts, EventScopes(*parts, id, section), Where::kLoop,
-                         call.request.request_id, std::move(maker));
+  co_return co_await Ask(parts, EventScopes(*parts, id, section), Where::kLoop, std::move(maker));
 }
 
 awaitable<Result<HttpReply>> GetVerification(SharedParts parts, const RouteCall& call) {
@@ -203,29 +175,21 @@ awaitable<Result<HttpReply>> GetVerification(SharedParts parts, const RouteCall&
                            VerifyEvent(context.transaction, context.keys, id));
     return report.ToJson();
   };
-  co_return co_await Ask(parts, EventScopes(*parts, id), Where::kPool, call.request.request_id,
-                         std::move(maker));
+  co_return co_await Ask(parts, EventScopes(*parts, id), Where::kPool, std::move(maker));
 }
 
-using SaleChange = Result<BlockAnswer> (*)(Context&, std::string_view, std::string_view,
-                                           const std::vector<std::string>&);
-
-template <SaleChange change>
+template <Result<BlockAnswer> (*change)(Context&, const SaleRequest&)>
 awaitable<Result<HttpReply>> PostSale(SharedParts parts, const RouteCall& call) {
-  const std::string& id = call.PathValue("id");
-  const std::string& section = call.PathValue("section");
-  Maker maker = [id, section,
-                 seats = StringsOf(call.body, "seats")](Context& context) -> Result<std::string> {
-    CAIRN_ASSIGN_OR_RETURN(const BlockAnswer answer, change(context, id, section, seats));
-    std::string out = R"({"section_stats":)";
-    AppendCounts(answer.section, out);
-    out += R"(,"event_stats":)";
-    AppendCounts(answer.event, out);
-    out += "}";
-    return out;
+  SaleRequest request{.event = call.PathValue("id"),
+                      .section = call.PathValue("section"),
+                      .seats = StringsOf(call.body, "seats")};
+  store::Scopes scopes;
+  AddSaleScopes(parts->keys(), request, scopes);
+  Maker maker = [request = std::move(request)](Context& context) -> Result<std::string> {
+    CAIRN_ASSIGN_OR_RETURN(const BlockAnswer answer, change(context, request));
+    return CountsJson(answer.section, answer.event);
   };
-  co_return co_await Change(parts, EventScopes(*parts, id, section), 200, call.request.request_id,
-                            std::move(maker));
+  return Change(std::move(parts), std::move(scopes), 200, std::move(maker));
 }
 
 // --- Bookings ------------------------------------------------------------------------------------
@@ -238,10 +202,7 @@ Result<std::string> ToJson(Context& context, const Result<Answer>& answer) {
 awaitable<Result<HttpReply>> PostBooking(SharedParts parts, const RouteCall& call) {
   const ReserveRequest request = RequestOf(call);
   store::Scopes scopes;
-  const bool any = request.section == kAnySection;
-  if (any) scopes = store::Scopes::Exclusive();
-  AddEventScopes(parts->keys(), request.event, any ? std::string_view() : request.section,
-                 request.booking, scopes);
+  AddReserveScopes(parts->keys(), request, scopes);
   bool repeated = false;
   std::string text;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
@@ -252,7 +213,7 @@ awaitable<Result<HttpReply>> PostBooking(SharedParts parts, const RouteCall& cal
     return {};
   };
   const Result<void> done = co_await parts->store.Write(scopes, task);
-  co_return ToReply(done, repeated ? 200 : 201, std::move(text), call.request.request_id);
+  co_return ToReply(done, repeated ? 200 : 201, std::move(text));
 }
 
 store::Scopes BookingScopes(const Parts& parts, std::string_view id) {
@@ -267,8 +228,7 @@ awaitable<Result<HttpReply>> GetBooking(SharedParts parts, const RouteCall& call
   Maker maker = [id](Context& context) {
     return OneBookingJson(context.transaction, context.keys, id);
   };
-  co_return co_await Ask(parts, BookingScopes(*parts, id), Where::kLoop, call.request.request_id,
-                         std::move(maker));
+  co_return co_await Ask(parts, BookingScopes(*parts, id), Where::kLoop, std::move(maker));
 }
 
 using BookingChange = std::function<Result<Answer>(Context&, const BookingRef&)>;
@@ -276,7 +236,7 @@ using BookingChange = std::function<Result<Answer>(Context&, const BookingRef&)>
 // Looks where the booking's seats are, then changes it there. The change makes sure that it still
 // is the same booking.
 awaitable<Result<HttpReply>> ChangeBooking(SharedParts parts, std::string id,
-                                           std::string request_id, BookingChange change) {
+                                           BookingChange change) {
   BookingRef ref{.id = id};
   const doors::RouteStore::Task find = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(const Booking booking,
@@ -287,44 +247,38 @@ awaitable<Result<HttpReply>> ChangeBooking(SharedParts parts, std::string id,
   };
   store::Scopes scopes = BookingScopes(*parts, id);
   const Result<void> found = co_await parts->store.Peek(scopes, find);
-  if (!found.ok()) co_return ToReply(found, 200, "", request_id);
-  AddEventScopes(parts->keys(), ref.event, ref.section, id, scopes);
-  Bytes scratch;
-  doors::AddKeyScope(parts->place.db, parts->keys().Refund(id), scopes, scratch);
+  if (!found.ok()) co_return ToReply(found, 200, "");
+  AddBookingScopes(parts->keys(), ref, scopes);
   Maker maker = [&change, &ref](Context& context) -> Result<std::string> {
     return ToJson(context, change(context, ref));
   };
-  co_return co_await Change(parts, scopes, 200, request_id, std::move(maker));
+  co_return co_await Change(parts, scopes, 200, std::move(maker));
 }
 
 awaitable<Result<HttpReply>> PostPay(SharedParts parts, const RouteCall& call) {
   BookingChange change = Pay;
-  return ChangeBooking(std::move(parts), call.PathValue("id"), call.request.request_id,
-                       std::move(change));
+  return ChangeBooking(std::move(parts), call.PathValue("id"), std::move(change));
 }
 
 awaitable<Result<HttpReply>> PostCancel(SharedParts parts, const RouteCall& call) {
   BookingChange change = Cancel;
-  return ChangeBooking(std::move(parts), call.PathValue("id"), call.request.request_id,
-                       std::move(change));
+  return ChangeBooking(std::move(parts), call.PathValue("id"), std::move(change));
 }
 
 awaitable<Result<HttpReply>> PostExtend(SharedParts parts, const RouteCall& call) {
   const int64_t seconds = NumberOf(call.body, "seconds").value_or(0);
   BookingChange change = [seconds](Context& context, const BookingRef& ref) {
-    return Extend(context, ref, seconds);
+    return Extend(context, {.booking = ref, .seconds = seconds});
   };
-  return ChangeBooking(std::move(parts), call.PathValue("id"), call.request.request_id,
-                       std::move(change));
+  return ChangeBooking(std::move(parts), call.PathValue("id"), std::move(change));
 }
 
 awaitable<Result<HttpReply>> PostRefund(SharedParts parts, const RouteCall& call) {
   BookingChange change = [reason = TextOf(call.body, "reason")](Context& context,
                                                                 const BookingRef& ref) {
-    return Refund(context, ref, reason);
+    return Refund(context, {.booking = ref, .reason = reason});
   };
-  return ChangeBooking(std::move(parts), call.PathValue("id"), call.request.request_id,
-                       std::move(change));
+  return ChangeBooking(std::move(parts), call.PathValue("id"), std::move(change));
 }
 
 // --- The stream ----------------------------------------------------------------------------------
@@ -409,7 +363,7 @@ awaitable<Result<HttpReply>> GetStream(SharedParts parts, const RouteCall& call)
   };
   const store::Scopes scopes = EventScopes(*parts, event);
   const Result<void> done = co_await parts->store.Read(scopes, task);
-  if (!done.ok()) co_return ToReply(done, 200, "", call.request.request_id);
+  if (!done.ok()) co_return ToReply(done, 200, "");
   net::HttpEventStream stream;
   stream.run = [parts, event, start](net::EventSink& sink) {
     return RunStream(parts, event, start, sink);
@@ -420,6 +374,15 @@ awaitable<Result<HttpReply>> GetStream(SharedParts parts, const RouteCall& call)
 }  // namespace
 
 void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
+  for (const char* prefix : {"/v1/events", "/v1/bookings"}) {
+    table.SetErrorForm({.prefix = prefix,
+                        .body =
+                            [](const doors::ToldError& error) {
+                              return doors::StandardErrorBody(error, /*subject_name=*/"seat");
+                            },
+                        .schema = kRefusalSchema,
+                        .read_refusal = ReadRefusal});
+  }
   const auto parts =
       std::make_shared<const Parts>(Parts{given.store, given.pubsub, Place{0, given.key_prefix}});
   using Function = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);
@@ -436,7 +399,7 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
          .permission = "seats.read",
          .summary = summary,
          .query = std::move(query),
-         .responses = {{200, "It is this.", schema}, {404, "It does not exist.", kRefusalSchema}}},
+         .responses = {{200, "What was asked for.", schema}, {404, "It does not exist."}}},
         function);
   };
   const auto change = [&](std::string_view path, std::string_view permission,
@@ -448,9 +411,9 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
          .summary = summary,
          .request_schema = request,
          .responses = {{200, "Done, now or by the same request before.", schema},
-                       {404, "It does not exist.", kRefusalSchema},
-                       {409, "Things are not so that it can be done.", kRefusalSchema},
-                       {422, "It makes no sense.", kRefusalSchema}}},
+                       {404, "It does not exist."},
+                       {409, "The booking or its seats are not in a state that allows it."},
+                       {422, "The request is invalid."}}},
         function);
   };
 
@@ -461,8 +424,8 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
        .request_schema = kDefinitionSchema,
        .responses = {{201, "It is on sale.", kEventSchema},
                      {200, "It had been created so before.", kEventSchema},
-                     {409, "There is another event with this id.", kRefusalSchema},
-                     {422, "The definition makes no sense.", kRefusalSchema}}},
+                     {409, "There is another event with this id."},
+                     {422, "The definition is invalid."}}},
       PostEvent);
   read("/v1/events", "The events, in the order of their ids.", kEventsSchema, GetEvents,
        {{"after", "The id before the first: `next` of the page before."},
@@ -479,8 +442,7 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
        .permission = "seats.read",
        .summary = "Server-sent events: a snapshot, then every change; goes on after Last-Event-ID.",
        .query = {{"last_event_id", "Where a browser that cannot send the header has come to."}},
-       .responses = {{200, "The stream.", "", "text/event-stream"},
-                     {404, "It does not exist.", kRefusalSchema}}},
+       .responses = {{200, "The stream.", "", "text/event-stream"}, {404, "It does not exist."}}},
       GetStream);
   change("/v1/events/{id}/sections/{section}/block", "seats.manage",
          "Takes available seats out of the sale.", kSeatsSchema, kCountsSchema, PostSale<Block>);
@@ -493,9 +455,9 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
        .request_schema = kReserveSchema,
        .responses = {{201, "The seats are held.", kAnswerSchema},
                      {200, "They were, by the same request before.", kAnswerSchema},
-                     {404, "No such event or section.", kRefusalSchema},
-                     {409, "Seats are taken; `seat` is the first of those named.", kRefusalSchema},
-                     {422, "The request makes no sense.", kRefusalSchema}}},
+                     {404, "No such event or section."},
+                     {409, "Seats are taken; `seat` is the first of those named."},
+                     {422, "The request is invalid."}}},
       PostBooking);
   read("/v1/bookings/{id}", "One booking.", kBookingSchema, GetBooking);
   change("/v1/bookings/{id}/pay", "seats.book", "Sells the seats that a booking holds.", "",

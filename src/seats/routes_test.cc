@@ -21,6 +21,7 @@
 #include "net/loop.h"
 #include "net/resp/client.h"
 #include "seats/testing/seat_server.h"
+#include "tests/support/await.h"
 #include "tests/support/test_store.h"
 
 namespace cairn::seats {
@@ -370,7 +371,7 @@ TEST_F(SeatRoutesTest, NothingIsToldBeforeItIsDurable) {
         ->Get({store::Space::kData, std::string("\x01\x00", 2) + "booking:b1"})
         ->has_value();
   };
-  while (!reserved()) std::this_thread::yield();
+  cairn::testing::Await("the seats to be reserved", [&] { return reserved(); });
   std::atomic<bool> durable = false;
   std::thread visitor([&] {
     net::HttpClient client({"127.0.0.1", port_});
@@ -378,7 +379,8 @@ TEST_F(SeatRoutesTest, NothingIsToldBeforeItIsDurable) {
     EXPECT_TRUE(listed.ok() && listed->status == 200);
     EXPECT_TRUE(durable) << "a list showed what a crash could take back";
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // time for a wrong answer
+  // A wrong answer would be under way before these.
+  for (int round = 0; round < 8; ++round) EXPECT_EQ(server_.Run({"PING"}), "PONG");
   EXPECT_EQ(reply, "");
   durable = true;
   server_.store().MakeDurable();

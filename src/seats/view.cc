@@ -54,6 +54,14 @@ void AppendStrings(const std::vector<std::string>& strings, std::string& out) {
   out.push_back(']');
 }
 
+std::string CountsJson(const Counts& section, const Counts& event) {
+  std::string out = R"({"section_stats":)";
+  AppendCounts(section, out);
+  out += R"(,"event_stats":)";
+  AppendCounts(event, out);
+  return out + "}";
+}
+
 std::string ChangeJson(const Event& event, const Section& section, const Change& change,
                        Timestamp now) {
   std::string out = "{";

@@ -15,6 +15,8 @@ namespace cairn::seats {
 void AppendInteger(int64_t value, std::string& out);
 // {"available":…,"reserved":…,"sold":…,"blocked":…,"total":…}
 void AppendCounts(const Counts& counts, std::string& out);
+// {"section_stats":{…},"event_stats":{…}}
+std::string CountsJson(const Counts& section, const Counts& event);
 std::string ChangeJson(const Event& event, const Section& section, const Change& change,
                        Timestamp now);
 // {"id":…,"event_id":…,"section":…,"mode":…,"status":…,"quantity":…,"seats":[…],…}

@@ -58,6 +58,7 @@ void WriteSet::BeginBody() {
 }
 
 bool WriteSet::Charge(size_t bytes) {
+  CAIRN_CHECK(bytes_ <= body_end_, "{} bytes of {}", bytes_, body_end_);
   if (over_limit_ || bytes > body_end_ - bytes_) {
     over_limit_ = true;
     return false;
@@ -68,6 +69,7 @@ bool WriteSet::Charge(size_t bytes) {
 }
 
 void WriteSet::TakeRoom() {
+  CAIRN_CHECK(room_ != nullptr && bytes_ > room_end_);
   if (!place_) place_.emplace(*room_);
   const size_t more = bytes_ - room_end_ + kRoomStepBytes;
   place_->Grow(more);
@@ -282,6 +284,9 @@ WriteSet::Mark WriteSet::mark() const {
 }
 
 void WriteSet::UndoTo(const Mark& mark) {
+  CAIRN_CHECK(mark.undo <= undo_.size() && mark.ranges <= ranges_.size() &&
+                  mark.events <= events_.size() && mark.additions <= additions_.size(),
+              "what the mark stands for has been committed");
   while (undo_.size() > mark.undo) {
     const Undo& last = undo_.back();
     rows_[last.row].state = last.state;

@@ -13,6 +13,7 @@
 #include "base/time_text.h"
 #include "jobs/model/refusal.h"
 #include "view/id_list.h"
+#include "view/limits.h"
 #include "view/search.h"
 
 namespace cairn::view {
@@ -103,7 +104,8 @@ std::string ActionOf(const std::string& request) {
 Result<BulkTask> DecodeTask(std::string_view id, BytesView text) {
   boost::system::error_code failure;
   const json::value value = json::parse(json::string_view(text.data(), text.size()), failure);
-  const Error corrupt{ErrorCode::kCorruption, fmt::format("{} is no bulk task", id)};
+  const Error corrupt{ErrorCode::kCorruption,
+                      fmt::format("{} cannot be decoded as a bulk task", id)};
   if (failure || !value.is_object()) return corrupt;
   const json::object& object = value.as_object();
   const auto* const status =
@@ -210,7 +212,7 @@ struct Bulk::Work {
     const json::value* const ids = object.if_contains("job_ids");
     const json::value* const filter = object.if_contains("filter");
     if ((ids == nullptr) == (filter == nullptr)) {
-      return Refuse(Reason::kValidation, "one of job_ids and filter is needed");
+      return Refuse(Reason::kValidation, "give either job_ids or filter");
     }
     if (filter != nullptr) {
       if (!filter->is_object()) return Bad("filter", "must be an object");
@@ -219,8 +221,8 @@ struct Bulk::Work {
       work.filter = std::move(*parsed);
       return {};
     }
-    if (!ids->is_array() || ids->as_array().size() > kMostIds) {
-      return Bad("job_ids", fmt::format("must be a list of at most {}", kMostIds));
+    if (!ids->is_array() || ids->as_array().size() > kMaxBulkIds) {
+      return Bad("job_ids", fmt::format("must be a list of at most {}", kMaxBulkIds));
     }
     for (const json::value& id : ids->as_array()) {
       if (!id.is_string()) return Bad("job_ids", "must be a list of strings");
@@ -309,12 +311,12 @@ Result<BulkTask> Bulk::Submit(const std::string& request, const doors::NamePatte
     CAIRN_ASSIGN_OR_RETURN(const Extent extent, Measure(reading.database(), work.filter->where));
     task.total = extent.count;
     task.until = extent.last;
-    if (!work.async && task.total <= kMostAtOnce) {
-      CAIRN_ASSIGN_OR_RETURN(work.ids, Ids(reading.database(), work.filter->where, kMostAtOnce));
+    if (!work.async && task.total <= kMaxBulkAtOnce) {
+      CAIRN_ASSIGN_OR_RETURN(work.ids, Ids(reading.database(), work.filter->where, kMaxBulkAtOnce));
       task.total = static_cast<int64_t>(work.ids.size());
     }
   }
-  if (!work.async && task.total <= kMostAtOnce) {
+  if (!work.async && task.total <= kMaxBulkAtOnce) {
     for (bool more = true; more;) {
       CAIRN_ASSIGN_OR_RETURN(more, Step(work, task));
     }

@@ -28,7 +28,8 @@ namespace cairn::view {
 // transaction that changes it, so that a job which has meanwhile left the queue or the state that
 // was asked for is left alone. Jobs that come in after the start are left alone, too.
 //
-// A task of more than kMostAtOnce jobs runs in the background. It has two rows in space `system`:
+// A task of more than kMaxBulkAtOnce jobs runs in the background. It has two rows in space
+// `system`:
 //
 //   jobs/bulk/ID           JSON: how far it is
 //   jobs/bulk_request/ID   JSON: what to do, as it was asked
@@ -66,9 +67,6 @@ std::string BulkJson(const BulkTask& task);
 
 class Bulk {
  public:
-  static constexpr int64_t kMostAtOnce = 1'000;
-  static constexpr size_t kMostIds = 100'000;
-
   Bulk(store::Store& store, View& view, const Clock& clock, Random& random, Log log);
   ~Bulk();  // stops
   Bulk(const Bulk&) = delete;

@@ -77,7 +77,12 @@ class ViewConcurrencyTest : public ::testing::Test {
                         .version = "1",
                         .webhook_targets = {.loopback = true}},
                        table_);
-    AddViewRoutes({.view = view_, .bulk = bulk_, .store = routes_, .pool = searches_}, table_);
+    AddViewRoutes({.view = view_,
+                   .bulk = bulk_,
+                   .store = routes_,
+                   .pool = searches_,
+                   .clock = server_.clock()},
+                  table_);
     return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
   }
 

@@ -12,6 +12,7 @@
 #include "jobs/ledger/event.h"
 #include "jobs/model/job.h"
 #include "jobs/model/keys.h"
+#include "view/limits.h"
 #include "view/schema.h"
 
 namespace cairn::view {
@@ -20,8 +21,6 @@ namespace {
 // Events of one SQLite transaction: enough that its price does not matter, few enough that it is
 // over in some ten milliseconds.
 constexpr size_t kEventsPerStep = 2'000;
-// Jobs remembered as written ahead: some 20 MB.
-constexpr size_t kMostAhead = 200'000;
 constexpr size_t kJobsPerPage = 2'000;
 
 // Another name after each start of the machine.
@@ -168,7 +167,7 @@ Feed::Touched Feed::JobsIn(const std::vector<jobs::Event>& events) const {
 void Feed::RememberAhead(const Touched& touched) {
   if (position_ >= horizon_) return;
   for (const auto& entry : touched) {
-    if (ahead_.size() == kMostAhead) return;
+    if (ahead_.size() == kMaxAhead) return;
     ahead_.emplace(entry.first);
   }
 }

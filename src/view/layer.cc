@@ -14,6 +14,7 @@
 #include "house/declarations.h"
 #include "house/registry.h"
 #include "view/bulk.h"
+#include "view/limits.h"
 #include "view/routes.h"
 #include "view/view.h"
 
@@ -21,7 +22,6 @@ namespace cairn::view {
 namespace {
 
 constexpr size_t kSearchThreads = 4;
-constexpr size_t kMaxWaitingSearches = 1'000;
 
 // How far the view is in the event log; nothing if the store cannot be read.
 Result<void> AddMirror(store::Store& store, const View& view, boost::json::object& status) {
@@ -75,7 +75,11 @@ class ViewLayer final : public house::Layer {
     bulk_.emplace(parts.store, *view_, parts.clock, parts.random, parts.log);
     pool_.emplace(ThreadPool::Options{
         .name = "search", .threads = kSearchThreads, .queue_limit = kMaxWaitingSearches});
-    AddViewRoutes({.view = *view_, .bulk = *bulk_, .store = parts.route_store, .pool = *pool_},
+    AddViewRoutes({.view = *view_,
+                   .bulk = *bulk_,
+                   .store = parts.route_store,
+                   .pool = *pool_,
+                   .clock = parts.clock},
                   parts.routes);
     registry.AddMetrics("cairn_jobs_view", [this](house::MetricsWriter& writer) {
       writer.Gauge("cairn_jobs_view_event", "Number of the newest event in the search view.",

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "jobs/model/limits.h"
+#include "view/limits.h"
 
 namespace cairn::view {
 namespace {
@@ -14,13 +15,11 @@ constexpr int kRestPerWork = 9;
 constexpr int kQueuedPart = 20;
 // A step that took long, a file built anew, is no reason for a long silence.
 constexpr std::chrono::nanoseconds kLongestRest = std::chrono::seconds(1);
-// Half of what the log keeps: the other half is the time to catch up in.
-constexpr uint64_t kMostWaiting = jobs::kEventsKept / 2;
 
 }  // namespace
 
 std::chrono::nanoseconds Pace::Rest() const {
-  if (asked || !busy || queued < took / kQueuedPart || waiting >= kMostWaiting) return {};
+  if (asked || !busy || queued < took / kQueuedPart || waiting >= kMaxBehind) return {};
   return std::min(took * kRestPerWork, kLongestRest);
 }
 

@@ -14,8 +14,9 @@
 #include "base/json_text.h"
 #include "doors/http/request_values.h"
 #include "doors/turn/on_pool.h"
-#include "jobs/http/route_support.h"
 #include "jobs/model/refusal.h"
+#include "jobs/operations/operations.h"
+#include "view/limits.h"
 #include "view/route_schemas.h"
 #include "view/search.h"
 
@@ -25,18 +26,11 @@ namespace {
 namespace json = boost::json;
 using boost::asio::awaitable;
 using doors::RouteCall;
-using jobs::ErrorReply;
 using net::HttpReply;
 using net::HttpResponse;
 using std::chrono::steady_clock;
 
 constexpr std::string_view kCommitHeader = "X-Cairn-Commit";
-// How long an answer waits for a view that is behind, if nobody insists, and if somebody does.
-constexpr std::chrono::seconds kPolite{2};
-constexpr std::chrono::seconds kInsistent{30};
-// How long a query may run.
-constexpr std::chrono::seconds kQueryLimit{10};
-constexpr std::chrono::minutes kRebuildLimit{10};
 
 using SharedParts = std::shared_ptr<const RouteParts>;
 using Function = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);
@@ -55,8 +49,8 @@ Result<Freshness> FreshnessOf(const net::HttpRequest& request) {
   const char* const end = wanted->data() + wanted->size();
   if (std::from_chars(wanted->data(), end, freshness.event.emplace()).ptr != end ||
       wanted->empty()) {
-    return jobs::Refuse(jobs::Reason::kValidation,
-                        fmt::format("{} must be the number of an event, or latest", kCommitHeader));
+    return Error{ErrorCode::kInvalid,
+                 fmt::format("{} must be the number of an event, or latest", kCommitHeader)};
   }
   return freshness;
 }
@@ -83,9 +77,9 @@ using Question = std::function<Result<std::string>(Database&)>;
 awaitable<Result<HttpReply>> Ask(SharedParts parts, const net::HttpRequest& request,
                                  Question question) {
   const Result<Freshness> freshness = FreshnessOf(request);
-  if (!freshness.ok()) co_return HttpReply(ErrorReply(freshness.error()));
+  if (!freshness.ok()) co_return freshness.error();
   const Result<void> fresh = co_await Await(*parts, *freshness);
-  if (!fresh.ok()) co_return HttpReply(ErrorReply(fresh.error()));
+  if (!fresh.ok()) co_return fresh.error();
   auto work = [parts, question = std::move(question)]() -> Result<HttpResponse> {
     const uint64_t position = parts->view.position();
     CAIRN_ASSIGN_OR_RETURN(View::Reading reading,
@@ -96,36 +90,37 @@ awaitable<Result<HttpReply>> Ask(SharedParts parts, const net::HttpRequest& requ
     return response;
   };
   Result<HttpResponse> response = co_await doors::OnPool(parts->pool, std::move(work));
-  if (!response.ok()) co_return HttpReply(ErrorReply(response.error()));
+  if (!response.ok()) co_return response.error();
   co_return HttpReply(std::move(*response));
 }
 
 // Whole milliseconds: what clients of every language read as a number.
-int64_t MillisSince(steady_clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - start).count();
+int64_t MillisSince(const Clock& clock, uint64_t start_ns) {
+  return static_cast<int64_t>((clock.MonotonicNs() - start_ns) / 1'000'000);
 }
 
 std::string JoinedArray(const std::vector<std::string>& items) {
   return fmt::format("[{}]", fmt::join(items, ","));
 }
 
-Result<std::string> SearchText(Database& database, const SearchRequest& request) {
-  const auto start = steady_clock::now();
+Result<std::string> SearchText(Database& database, const SearchRequest& request,
+                               const Clock& clock) {
+  const uint64_t start_ns = clock.MonotonicNs();
   CAIRN_ASSIGN_OR_RETURN(const SearchResult result, Search(database, request));
   std::string cursor;
   if (result.next) cursor = fmt::format(R"("cursor":"{}",)", EncodeCursor(*result.next));
   return fmt::format(R"({{"jobs":{},"total":{},{}"has_more":{},"duration_ms":{}}})",
                      JoinedArray(result.jobs), result.total, cursor, result.next.has_value(),
-                     MillisSince(start));
+                     MillisSince(clock, start_ns));
 }
 
 awaitable<Result<HttpReply>> SearchWith(SharedParts parts, const net::HttpRequest& http,
                                         const json::object& given) {
   Result<SearchRequest> request = ParseSearch(given);
-  if (!request.ok()) co_return HttpReply(ErrorReply(request.error()));
+  if (!request.ok()) co_return request.error();
   request->filter.where.And(InQueues(parts->queues()));
-  Question question = [request = std::move(*request)](Database& database) {
-    return SearchText(database, request);
+  Question question = [request = std::move(*request), parts](Database& database) {
+    return SearchText(database, request, parts->clock);
   };
   co_return co_await Ask(parts, http, std::move(question));
 }
@@ -149,7 +144,7 @@ awaitable<Result<HttpReply>> GetJobs(SharedParts parts, const RouteCall& call) {
   }
   const Result<int64_t> limit =
       doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
-  if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
+  if (!limit.ok()) co_return limit.error();
   given["limit"] = *limit;
   co_return co_await SearchWith(parts, call.request, given);
 }
@@ -161,7 +156,7 @@ awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& cal
   }
   const Result<int64_t> limit =
       doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxFullTextPage);
-  if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
+  if (!limit.ok()) co_return limit.error();
   Question question = [text, where = InQueues(parts->queues()),
                        limit = *limit](Database& database) -> Result<std::string> {
     CAIRN_ASSIGN_OR_RETURN(const FullTextResult found, FullText(database, text, where, limit));
@@ -174,18 +169,18 @@ awaitable<Result<HttpReply>> GetFullText(SharedParts parts, const RouteCall& cal
 }
 
 awaitable<Result<HttpReply>> PostBulk(SharedParts parts, const RouteCall& call) {
-  const auto start = steady_clock::now();
+  const uint64_t start_ns = parts->clock.MonotonicNs();
   auto work = [parts, request = call.request.body] {
     return parts->bulk.Submit(request, parts->queues());
   };
   const Result<BulkTask> task = co_await doors::OnPool(parts->pool, std::move(work));
-  if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
+  if (!task.ok()) co_return task.error();
   if (task->id.empty()) {
-    co_return HttpReply(
-        jobs::Json(200, fmt::format(R"({{"affected":{},"errors":{},"duration_ms":{}}})",
-                                    task->affected, task->errors, MillisSince(start))));
+    co_return HttpReply(HttpResponse::Json(
+        200, fmt::format(R"({{"affected":{},"errors":{},"duration_ms":{}}})", task->affected,
+                         task->errors, MillisSince(parts->clock, start_ns))));
   }
-  co_return HttpReply(jobs::Json(
+  co_return HttpReply(HttpResponse::Json(
       202, fmt::format(R"({{"bulk_operation_id":"{0}","status":"{1}","estimated_total":{2},)"
                        R"("progress_url":"/api/v1/bulk/{0}/progress"}})",
                        task->id, BulkStatusName(task->status), task->total)));
@@ -206,22 +201,19 @@ awaitable<Result<std::optional<BulkTask>>> LoadTask(SharedParts parts, std::stri
   co_return task;
 }
 
-HttpReply NoSuchTask() {
-  return HttpReply(
-      ErrorReply(jobs::Refuse(jobs::Reason::kNotFound, "there is no such bulk operation")));
-}
+Error NoSuchTask() { return {ErrorCode::kNotFound, "there is no such bulk operation"}; }
 
 awaitable<Result<HttpReply>> GetBulk(SharedParts parts, const RouteCall& call) {
   const Result<std::optional<BulkTask>> task = co_await LoadTask(parts, call.PathValue("id"));
-  if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
+  if (!task.ok()) co_return task.error();
   if (!*task) co_return NoSuchTask();
-  co_return HttpReply(jobs::Json(200, BulkJson(**task)));
+  co_return HttpReply(HttpResponse::Json(200, BulkJson(**task)));
 }
 
 awaitable<Result<HttpReply>> GetBulks(SharedParts parts, const RouteCall& call) {
   const Result<int64_t> limit =
       doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage);
-  if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
+  if (!limit.ok()) co_return limit.error();
   std::string text;
   const doors::RouteStore::Task body = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(const std::vector<BulkTask> tasks,
@@ -234,8 +226,8 @@ awaitable<Result<HttpReply>> GetBulks(SharedParts parts, const RouteCall& call) 
   };
   const store::Scopes all = store::Scopes::Exclusive();
   const Result<void> done = co_await parts->store.Read(all, body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(jobs::Json(200, std::move(text)));
+  if (!done.ok()) co_return done.error();
+  co_return HttpReply(HttpResponse::Json(200, std::move(text)));
 }
 
 awaitable<Result<HttpReply>> PostCancelBulk(SharedParts parts, const RouteCall& call) {
@@ -250,14 +242,14 @@ awaitable<Result<HttpReply>> PostCancelBulk(SharedParts parts, const RouteCall& 
   store::Scopes scopes;
   Bulk::AddScope(id, scopes);
   const Result<void> done = co_await parts->store.Write(scopes, body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  if (!done.ok()) co_return done.error();
   if (!task) co_return NoSuchTask();
   if (task->status != BulkTask::Status::kCancelled) {
-    co_return HttpReply(ErrorReply(jobs::Refuse(
+    co_return jobs::Refuse(
         jobs::Reason::kCancel,
-        fmt::format("the bulk operation has ended already: {}", BulkStatusName(task->status)))));
+        fmt::format("the bulk operation has ended already: {}", BulkStatusName(task->status)));
   }
-  co_return HttpReply(jobs::Json(200, BulkJson(*task)));
+  co_return HttpReply(HttpResponse::Json(200, BulkJson(*task)));
 }
 
 net::ServerEvent ProgressEvent(const BulkTask& task) {
@@ -297,7 +289,7 @@ awaitable<void> RunProgress(SharedParts parts, std::string id, net::EventSink& s
 awaitable<Result<HttpReply>> GetProgress(SharedParts parts, const RouteCall& call) {
   const std::string& id = call.PathValue("id");
   const Result<std::optional<BulkTask>> task = co_await LoadTask(parts, id);
-  if (!task.ok()) co_return HttpReply(ErrorReply(task.error()));
+  if (!task.ok()) co_return task.error();
   if (!*task) co_return NoSuchTask();
   net::HttpEventStream stream;
   stream.run = [parts, id](net::EventSink& sink) { return RunProgress(parts, id, sink); };
@@ -305,13 +297,13 @@ awaitable<Result<HttpReply>> GetProgress(SharedParts parts, const RouteCall& cal
 }
 
 awaitable<Result<HttpReply>> PostRebuild(SharedParts parts, const RouteCall& /*call*/) {
-  const auto start = steady_clock::now();
+  const uint64_t start_ns = parts->clock.MonotonicNs();
   auto work = [parts] { return parts->view.Rebuild(steady_clock::now() + kRebuildLimit); };
   const Result<int64_t> rebuilt = co_await doors::OnPool(parts->pool, std::move(work));
-  if (!rebuilt.ok()) co_return HttpReply(ErrorReply(rebuilt.error()));
+  if (!rebuilt.ok()) co_return rebuilt.error();
   co_return HttpReply(
-      jobs::Json(200, fmt::format(R"({{"status":"ok","rebuilt":{},"duration_ms":{}}})", *rebuilt,
-                                  MillisSince(start))));
+      HttpResponse::Json(200, fmt::format(R"({{"status":"ok","rebuilt":{},"duration_ms":{}}})",
+                                          *rebuilt, MillisSince(parts->clock, start_ns))));
 }
 
 std::vector<doors::QueryParameter> ListParameters() {
@@ -348,9 +340,9 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
     };
     table.Add(std::move(route));
   };
-  const auto wrong = jobs::Refused(400, "It makes no sense.");
-  const auto later = jobs::Refused(503, "The view is not that far yet, or the query too slow.");
-  const auto missing = jobs::Refused(404, "There is no such bulk operation.");
+  const doors::RouteResponse wrong{400, "The request is invalid."};
+  const doors::RouteResponse later{503, "The view is not that far yet, or the query too slow."};
+  const doors::RouteResponse missing{404, "There is no such bulk operation."};
   add({.method = "GET",
        .path = "/api/v1/jobs",
        .permission = "jobs.read",
@@ -402,7 +394,7 @@ void AddViewRoutes(const RouteParts& given, doors::RouteTable& table) {
        .summary = "Ends a bulk operation before its next step; what it has done stays done.",
        .responses = {{200, "It is cancelled.", kBulkTaskSchema},
                      missing,
-                     jobs::Refused(400, "It has ended already.")}},
+                     {400, "It has ended already."}}},
       PostCancelBulk);
   add({.method = "GET",
        .path = "/api/v1/bulk/{id}",

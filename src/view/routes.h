@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/clock.h"
 #include "base/thread_pool.h"
 #include "doors/access/principal.h"
 #include "doors/http/route_table.h"
@@ -20,6 +21,7 @@ struct RouteParts {
   // Searches have threads of their own: a slow one keeps nobody but searches waiting. Stopped
   // before the loops are destroyed (doors/turn/on_pool.h).
   ThreadPool& pool;
+  const Clock& clock;  // for how long an answer took
   // Whom a call is for, in the copy that its handler is given; null: whoever, for all queues.
   std::shared_ptr<const doors::Principal> principal = {};
 

@@ -12,7 +12,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/log.h"
@@ -24,6 +23,7 @@
 #include "net/http/client.h"
 #include "net/http/server.h"
 #include "net/loop.h"
+#include "tests/support/await.h"
 #include "tests/support/temp_directory.h"
 #include "view/sqlite.h"
 
@@ -69,7 +69,10 @@ class ViewRoutesTest : public ::testing::Test {
   net::HttpHandlerFactory Factory() {
     jobs::AddJobRoutes(
         {.store = store_, .clock = server_.clock(), .random = random_, .version = "1"}, table_);
-    AddViewRoutes({.view = view_, .bulk = bulk_, .store = store_, .pool = pool_}, table_);
+    table_.SetErrorForm(jobs::JobErrorForm());
+    AddViewRoutes(
+        {.view = view_, .bulk = bulk_, .store = store_, .pool = pool_, .clock = server_.clock()},
+        table_);
     return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
   }
 
@@ -218,11 +221,8 @@ TEST_F(ViewRoutesTest, ASearchThatWaitsForTheViewHoldsNoThread) {
       return found.ok() ? found->body : found.error().message;
     }));
   }
-  const View::Deadline deadline = Soon();
-  while (http_.stats().requests < before + kSearches) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the searches have not arrived";
-    std::this_thread::yield();
-  }
+  cairn::testing::Await("the searches to arrive",
+                        [&] { return http_.stats().requests >= before + kSearches; });
   const std::string hold = fmt::format(R"({{"action":"hold","job_ids":["{}"]}})", first);
   const auto held = client_->Request("POST", "/api/v1/jobs/bulk", hold, {});
   ASSERT_TRUE(held.ok()) << held.error().message;
@@ -265,7 +265,7 @@ TEST_F(ViewRoutesTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"explode","job_ids":[]})"),
               HasSubstr("400"));
   EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"cancel"})"),
-              HasSubstr("400 VALIDATION_ERROR one of job_ids and filter is needed"));
+              HasSubstr("400 VALIDATION_ERROR give either job_ids or filter"));
   EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"move","job_ids":[]})"),
               HasSubstr("400 VALIDATION_ERROR move_to_queue: is missing"));
   EXPECT_THAT(Refusal("POST", "/jobs/bulk", R"({"action":"change_priority","filter":{}})"),
@@ -390,7 +390,8 @@ TEST_F(ViewRoutesTest, ATaskThatIsCancelledWhileItRunsStaysAtWhatItHasDone) {
   const json::value started =
       Ok("POST", "/jobs/bulk", R"({"action":"hold","filter":{"queue":"q"}})");
   const std::string path = "/bulk/" + std::string(started.at("bulk_operation_id").as_string());
-  while (Ok("GET", path).at("processed").as_int64() == 0) std::this_thread::yield();
+  cairn::testing::Await("the task to begin",
+                        [&] { return Ok("GET", path).at("processed").as_int64() != 0; });
   const net::HttpResponse answer = Ask("POST", path + "/cancel");
   EXPECT_TRUE(answer.status == 200 || answer.status == 400) << answer.body;
   bulk_.Stop();

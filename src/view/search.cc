@@ -181,7 +181,7 @@ Result<SearchRequest> ParseSearch(const json::object& given) {
   if (!cursor.empty()) {
     CAIRN_ASSIGN_OR_RETURN(request.cursor, DecodeCursor(cursor));
     if (request.cursor->sort != request.sort || request.cursor->ascending != request.ascending) {
-      return Invalid("cursor: it is of another sort or order");
+      return Invalid("cursor: it comes from an answer with another sort or order");
     }
   }
   return request;

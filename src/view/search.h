@@ -11,14 +11,11 @@
 #include "base/result.h"
 #include "jobs/model/limits.h"
 #include "view/filter.h"
+#include "view/limits.h"
 #include "view/sqlite.h"
 
 // Questions to a view file. Each is one SQLite read: it sees the jobs as of one moment.
 namespace cairn::view {
-
-inline constexpr int64_t kDefaultPage = 50;
-inline constexpr int64_t kMaxPage = 1'000;
-inline constexpr int64_t kMaxFullTextPage = 500;
 
 // Where a page ended. The next one begins behind it, in the order of (sort key, id): jobs that
 // come, go or change between two pages neither hide another job nor show one twice.
@@ -59,9 +56,6 @@ struct Extent {
 Result<Extent> Measure(Database& database, const Condition& where);
 // The ids that fit, in order, `limit` at most.
 Result<std::vector<std::string>> Ids(Database& database, const Condition& where, int64_t limit);
-
-// A page ends before this is passed, with its cursor, though not before its first job.
-inline constexpr size_t kMaxPageBytes = jobs::kMaxAnswerBytes;
 
 // Jobs that fit `where`, and in whose id, queue, payload or tags all words of `text` occur, newest
 // first, as JSON objects; a word that ends in * stands for all that begin so. Ends early as a page

@@ -445,7 +445,7 @@ TEST_F(SearchTest, PagesHaveATotalAndTheirBounds) {
   EXPECT_EQ(Listed(Ask(fmt::format(R"({{"limit":3,"cursor":"{}"}})", cursor))),
             "job_3 job_2 job_1");
   EXPECT_EQ(Listed(Ask(fmt::format(R"({{"limit":3,"cursor":"{}","order":"asc"}})", cursor))),
-            "cursor: it is of another sort or order");
+            "cursor: it comes from an answer with another sort or order");
   EXPECT_FALSE(Ask(R"({"limit":7})").as_object().contains("cursor"));
   EXPECT_EQ(Listed(Ask(R"({"limit":0})")), "limit: expected 1 to 1000");
   EXPECT_EQ(Listed(Ask(R"({"limit":1001})")), "limit: expected 1 to 1000");

@@ -9,15 +9,14 @@
 #include <limits>
 #include <utility>
 
+#include "view/limits.h"
+
 namespace cairn::view {
 namespace {
 
 namespace json = boost::json;
 using Unicode = boost::spirit::char_encoding::unicode;
 using Utf8 = boost::locale::utf::utf_traits<char>;
-
-// As deep as a payload may be.
-constexpr size_t kMaxDepth = 256;
 
 // Hears of everything in a document and writes down what is not punctuation. A part of a name, a
 // string or a number is followed by its rest.

@@ -22,6 +22,7 @@
 #include "jobs/model/job.h"
 #include "jobs/model/keys.h"
 #include "store/testing/fixture.h"
+#include "tests/support/await.h"
 #include "view/search.h"
 
 namespace cairn::view {
@@ -254,10 +255,7 @@ TEST_F(ViewTest, IsWokenByCommits) {
   const uint64_t newest = *jobs::NewestEvent(*snapshot);
   snapshot.reset();
   // Nobody asks it to look.
-  const auto deadline = Soon();
-  while (view().position() < newest && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::yield();
-  }
+  cairn::testing::Await("the view to follow", [&] { return view().position() >= newest; });
   EXPECT_EQ(view().position(), newest);
 }
 
@@ -345,10 +343,12 @@ TEST_F(ViewTest, TwoServersDoNotShareAFile) {
   Current();
   View other(*store_, file(), random_, Log::Silent());
   other.Start();
-  const Result<uint64_t> refused =
-      other.WaitUntilCurrent(std::chrono::steady_clock::now() + std::chrono::milliseconds(300));
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message, HasSubstr("in use by another server"));
+  cairn::testing::Await("the second view to be refused", [&] {
+    const Result<uint64_t> refused =
+        other.WaitUntilCurrent(std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
+    EXPECT_FALSE(refused.ok());
+    return refused.error().message.find("in use by another server") != std::string::npos;
+  });
   other.Stop();
   EXPECT_EQ(Dump(), Expected());
 }

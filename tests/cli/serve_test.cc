@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "tests/support/await.h"
 #include "tests/support/process.h"
 #include "tests/support/server.h"
 #include "tests/support/temp_directory.h"
@@ -409,7 +410,8 @@ TEST_F(DrainTest, AScriptWithoutEndDoesNotKeepTheServer) {
   ASSERT_TRUE(client.ok());
   ASSERT_TRUE(client->Send({"EVAL", "redis.call('SET','k','v') while true do end", "1", "k"}).ok());
   // It runs where it may take long, and says so.
-  while (!server.Command({"PING"}).starts_with("(error) BUSY")) std::this_thread::yield();
+  cairn::testing::Await("the script to take long",
+                        [&] { return server.Command({"PING"}).starts_with("(error) BUSY"); });
   EXPECT_TRUE(server.Stop().ok());
   // What it wrote was never committed.
   EXPECT_EQ(Serve().Command({"EXISTS", "k"}), "(integer) 0");

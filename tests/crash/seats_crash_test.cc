@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "base/random.h"
+#include "tests/support/await.h"
 #include "tests/support/server.h"
 #include "tests/support/temp_directory.h"
 
@@ -303,16 +304,11 @@ class SeatStorm {
 
   // Holds that outlived the kill lapse all the same.
   void WaitForHolds(Server& server, const std::string& event) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (std::chrono::steady_clock::now() < deadline) {
+    cairn::testing::Await("the holds of " + event + " to expire", [&] {
       const auto state = Ask(server, {"SEAT.STATE", event});
-      if (state.at("stats").at("reserved").as_int64() == 0) {
-        Verify(server, event);
-        return;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    FAIL() << "holds of " << event << " do not expire";
+      return state.at("stats").at("reserved").as_int64() == 0;
+    });
+    Verify(server, event);
   }
 
   static json::value Ask(Server& server, std::initializer_list<std::string_view> args) {

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr std::string_view kLayers =
     "# a comment\n"
@@ -119,18 +120,31 @@ TEST_F(LayeringTest, AHeaderWithoutPragmaOnceIsNamed) {
 
 TEST_F(LayeringTest, AnUnfinishedSpotIsNamed) {
   const std::string line = std::string("// FIX") + "ME later";
-  Write("src/base/clock.cc", line);
-  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.cc:1: unfinished: " + line));
+  Write("src/base/check.cc", line);
+  EXPECT_THAT(Offences(), ElementsAre("src/base/check.cc:1: unfinished: " + line));
 }
 
 TEST_F(LayeringTest, AFileThatGrewTooLongIsNamed) {
   std::string text;
   for (int i = 0; i < kMaxLines; ++i) text += "\n";
-  Write("src/base/clock.cc", text);
+  Write("src/base/check.cc", text);
   EXPECT_THAT(Offences(), IsEmpty());
-  Write("src/base/clock.cc", text + "\n");
-  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.cc:1: 801 lines, more than 800: does it have "
+  Write("src/base/check.cc", text + "\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/base/check.cc:1: 801 lines, more than 800: does it have "
                                       "one subject?"));
+}
+
+TEST_F(LayeringTest, ProductCodeDoesNotAskTheMachineForTheTime) {
+  Write("src/net/loop.cc", "// as steady_clock::now() does\nauto now = steady_clock::now();\n");
+  Write("src/net/loop_test.cc", "auto now = steady_clock::now();\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/net/loop.cc:2: asks the machine for the time; take it "
+                                      "from a Clock (base/clock.h)"));
+}
+
+TEST_F(LayeringTest, AFileThatMayAskForTheTimeAndDoesNotIsNamed) {
+  Write("src/base/clock.cc", "int ticks;\n");
+  EXPECT_THAT(Offences(), ElementsAre("src/base/clock.cc:1: no longer asks for the time: remove it "
+                                      "from kOwnTime"));
 }
 
 TEST_F(LayeringTest, AFolderNeedsARowAndAReadme) {
@@ -144,6 +158,17 @@ TEST(Tree, KeepsTheRules) {
   const Layers layers = ReadLayers("cmake/layers.txt");
   ASSERT_TRUE(layers.may_include.contains("app")) << "not run from the source directory?";
   for (const std::string& offence : FindOffences(".", layers)) ADD_FAILURE() << offence;
+}
+
+// A layer is a folder and a line: outside of its folder, only the list of layers makes it, and
+// nobody includes its layer.h (<generated/layers.h> includes them all).
+TEST(Tree, ALayerIsOneLineOutsideOfItsFolder) {
+  const std::vector<LayerUse> uses = FindLayerUses(".");
+  ASSERT_FALSE(uses.empty());
+  for (const LayerUse& use : uses) {
+    EXPECT_THAT(use.made_at, ElementsAre(StartsWith("src/app/layers.cc:"))) << use.layer;
+    EXPECT_THAT(use.included_at, IsEmpty()) << use.layer;
+  }
 }
 
 }  // namespace

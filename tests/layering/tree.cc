@@ -115,6 +115,70 @@ std::optional<std::string> WhyForbidden(const SourceFile& file, const std::strin
   return folder + " may not include " + header;
 }
 
+// --- Time ---------------------------------------------------------------------------------------
+
+// Time comes from a Clock (base/clock.h), so that tests can move it. These files ask the machine:
+// most because they wait, and a timer of Asio, a condition variable or a socket knows no other
+// time. A new row needs a reason of that kind.
+struct OwnTime {
+  std::string_view path;
+  std::string_view reason;
+};
+constexpr OwnTime kOwnTime[] = {
+    {"src/base/clock.cc", "it is the clock"},
+    {"src/app/machine.cc", "measures the machine"},
+    {"src/app/migrate.cc", "shows a person how far it is"},
+    {"src/functions/engine/activation.cc", "measures a function in a process that has no Clock"},
+    {"src/functions/engine/host_functions.cc", "what a function is told of the time"},
+    {"src/functions/http/codeq_routes.cc", "deadline of a timer: how long a request waits"},
+    {"src/functions/invoker/invoker.cc", "deadlines of timers: how long an invocation waits"},
+    {"src/jobs/cli/bench.cc", "a client that measures a server"},
+    {"src/jobs/http/job_routes.cc", "deadline of a timer: how long a request waits"},
+    {"src/jobs/http/queue_routes.cc", "deadline of a timer: how long a request waits"},
+    {"src/jobs/http/worker_routes.cc", "deadline of a timer: how long a request waits"},
+    {"src/jobs/resp/push_commands.cc", "deadline of a timer: when to look again"},
+    {"src/jobs/webhook/webhook_delivery.cc", "its thread sleeps until the next try is due"},
+    {"src/net/http/server.cc", "timers of connections"},
+    {"src/net/http/session.cc", "timers of connections"},
+    {"src/seats/cli_on_sale.cc", "a client that measures a server"},
+    {"src/store/postgres/listener.cc", "time-outs of a socket"},
+    {"src/store/postgres/postgres_store.cc", "how long a database that is away is waited for"},
+    {"src/store/rocks/disk_watch.cc", "its thread sleeps between looks at a disk"},
+    {"src/store/rocks/log_files.cc", "lines of RocksDB's own log"},
+    {"src/view/bulk.cc", "how long its thread waits for the view"},
+    {"src/view/routes.cc", "deadlines of timers and of SQLite"},
+    {"src/view/sqlite.cc", "when a query has run for too long"},
+    {"src/view/view.cc", "measures how much processor time it leaves to others"},
+};
+
+bool AsksTheMachine(std::string_view line) {
+  const size_t comment = line.find("//");
+  line = line.substr(0, comment);
+  for (const std::string_view call :
+       {"steady_clock::now", "system_clock::now", "high_resolution_clock", "Steady::now",
+        "clock_gettime(", "gettimeofday(", "std::time("}) {
+    if (line.find(call) != line.npos) return true;
+  }
+  return false;
+}
+
+void CheckTime(const SourceFile& file, std::vector<std::string>& offences) {
+  if (IsTestCode(file.path) || file.path.ends_with("_fuzz.cc")) return;
+  const bool may = std::any_of(std::begin(kOwnTime), std::end(kOwnTime),
+                               [&](const OwnTime& row) { return row.path == file.path; });
+  bool does = false;
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    if (!AsksTheMachine(file.lines[i])) continue;
+    does = true;
+    if (may) continue;
+    offences.push_back(file.path + ":" + std::to_string(i + 1) +
+                       ": asks the machine for the time; take it from a Clock (base/clock.h)");
+  }
+  if (may && !does) {
+    offences.push_back(file.path + ":1: no longer asks for the time: remove it from kOwnTime");
+  }
+}
+
 void CheckFile(const SourceFile& file, const Layers& layers, std::vector<std::string>& offences) {
   bool pragma_once = false;
   for (size_t i = 0; i < file.lines.size(); ++i) {
@@ -166,9 +230,38 @@ Layers ReadLayers(const fs::path& layers_file) {
 
 std::vector<std::string> FindOffences(const fs::path& root, const Layers& layers) {
   std::vector<std::string> offences;
-  for (const SourceFile& file : ReadTree(root)) CheckFile(file, layers, offences);
+  for (const SourceFile& file : ReadTree(root)) {
+    CheckFile(file, layers, offences);
+    CheckTime(file, offences);
+  }
   CheckFolders(root, layers, offences);
   return offences;
+}
+
+std::vector<LayerUse> FindLayerUses(const fs::path& root) {
+  std::map<std::string, LayerUse> uses;
+  for (const auto& entry : fs::directory_iterator(root / "src")) {
+    const std::string name = entry.path().filename().string();
+    if (name == "house" || !fs::exists(entry.path() / "layer.h")) continue;
+    uses[name].layer = name;
+  }
+  for (const SourceFile& file : ReadTree(root)) {
+    if (IsTestCode(file.path)) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string place = file.path + ":" + std::to_string(i + 1);
+      for (auto& [name, use] : uses) {
+        if (file.path.starts_with("src/" + name + "/")) continue;
+        if (IncludedHeader(file.lines[i]) == name + "/layer.h") use.included_at.push_back(place);
+        const size_t make = file.lines[i].find(name + "::Make");
+        if (make != std::string::npos && file.lines[i].find("Layer(", make) != std::string::npos) {
+          use.made_at.push_back(place);
+        }
+      }
+    }
+  }
+  std::vector<LayerUse> found;
+  for (auto& [name, use] : uses) found.push_back(std::move(use));
+  return found;
 }
 
 }  // namespace cairn::testing

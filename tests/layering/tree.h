@@ -24,10 +24,22 @@ Layers ReadLayers(const std::filesystem::path& layers_file);
 // that breaks a rule, as "path:line: what is wrong":
 //  - an #include that the layers forbid, climbs with "..", or reaches test helpers from product
 //  code;
+//  - product code that asks the machine for the time itself, where it is not one of the few files
+//    that must (kOwnTime in tree.cc), and such a file that no longer does;
 //  - a header without #pragma once, an unfinished spot, a file of more than kMaxLines lines;
 //  - a folder of src without a README.md, or without a row in the layers.
 // An empty answer means that the tree keeps all of them.
 std::vector<std::string> FindOffences(const std::filesystem::path& root, const Layers& layers);
+
+// Where product code outside of a layer's folder has to do with the layer as such, as "path:line".
+struct LayerUse {
+  std::string layer;                     // a folder of src with a layer.h: "seats"
+  std::vector<std::string> made_at;      // seats::MakeSeatsLayer(
+  std::vector<std::string> included_at;  // #include "seats/layer.h"
+};
+
+// Of every layer of the tree, in the order of their names.
+std::vector<LayerUse> FindLayerUses(const std::filesystem::path& root);
 
 inline constexpr int kMaxLines = 800;
 

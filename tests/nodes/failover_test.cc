@@ -18,6 +18,7 @@
 
 #include "base/random.h"
 #include "tests/nodes/nodes.h"
+#include "tests/support/await.h"
 #include "tests/support/postgres_cluster.h"
 
 namespace cairn::testing {
@@ -351,12 +352,10 @@ class FailoverTest : public ::testing::Test {
 
   // A timer that fired twice would have been counted twice.
   void CheckTimers(net::RespClient& connection) {
-    const auto deadline = steady_clock::now() + seconds(120);
     // Those of keys: other layers always have something to do later.
-    while (standby_.Count("SELECT key FROM cairn.timers WHERE get_byte(key, 8) = 1") != 0) {
-      ASSERT_LT(steady_clock::now(), deadline) << "timers do not fire";
-      std::this_thread::sleep_for(milliseconds(50));
-    }
+    const std::string timers = "SELECT key FROM cairn.timers WHERE get_byte(key, 8) = 1";
+    cairn::testing::Await(
+        "the timers to fire", [&] { return standby_.Count(timers) == 0; }, seconds(120));
     const auto size = connection.Command({"DBSIZE"});
     const auto keys = connection.Command({"KEYS", "*"});
     ASSERT_TRUE(size.ok() && keys.ok());

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <thread>
 
+#include "tests/support/await.h"
 #include "tests/support/postgres_cluster.h"
 
 namespace cairn::testing {
@@ -41,11 +41,8 @@ class NodesTest : public ::testing::Test {
   // Asks until the answer is the expected one.
   static void Await(size_t node, std::initializer_list<std::string_view> args,
                     std::string_view expected) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    std::string answer;
-    while ((answer = Run(node, args)) != expected) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << answer;
-    }
+    cairn::testing::Await(fmt::format("{} to answer {}", *args.begin(), expected),
+                          [&] { return Run(node, args) == expected; });
   }
 
   static std::unique_ptr<PostgresCluster> cluster_;
@@ -77,10 +74,9 @@ TEST_F(NodesTest, WatchNoticesAChangeOnAnotherNode) {
 TEST_F(NodesTest, BlockedClientIsServedByAPushOnAnotherNode) {
   net::RespClient waiting = Connect(1);
   ASSERT_TRUE(waiting.Send({"BLPOP", "line", "0"}).ok());
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (Run(1, {"INFO", "clients"}).find("blocked_clients:1") == std::string::npos) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-  }
+  cairn::testing::Await("the client to wait", [] {
+    return Run(1, {"INFO", "clients"}).find("blocked_clients:1") != std::string::npos;
+  });
   EXPECT_EQ(Run(0, {"RPUSH", "line", "first"}), "(integer) 1");
   EXPECT_EQ(Receive(waiting), "[\"line\", \"first\"]");
   EXPECT_EQ(Run(2, {"EXISTS", "line"}), "(integer) 0");
@@ -143,15 +139,10 @@ TEST_F(NodesTest, UsersChangeOnAllNodes) {
             "(error) NOPERM this user has no permissions to run the 'set' command");
   // A server that has not heard of the last change yet says that there is a conflict.
   Await(2, {"ACL", "SETUSER", "ann", "+set"}, "OK");
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (Run(client, {"SET", "k", "v"}) != "OK") {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-  }
+  cairn::testing::Await("her right to SET", [&] { return Run(client, {"SET", "k", "v"}) == "OK"; });
   Await(0, {"ACL", "DELUSER", "ann"}, "(integer) 1");
   // Her connections end on all nodes.
-  while (client.Command({"PING"}).ok()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-  }
+  cairn::testing::Await("her connection's end", [&] { return !client.Command({"PING"}).ok(); });
 }
 
 TEST_F(NodesTest, FunctionsChangeOnAllNodes) {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <thread>
 
+#include "tests/support/await.h"
 #include "tests/support/server.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/test_store.h"
@@ -73,9 +73,9 @@ class SmallDiskTest : public ::testing::TestWithParam<SmallDisk::Kind> {
   }
 
   static void WaitUntilReady(Server& server) {
-    while (server.process().running() && server.Http().Get("/readyz")->status != 200) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
+    cairn::testing::Await("the server to be ready", [&] {
+      return !server.process().running() || server.Http().Get("/readyz")->status == 200;
+    });
     ASSERT_TRUE(server.process().running()) << server.process().err();
   }
 

@@ -12,10 +12,10 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "base/random.h"
 #include "store/rocks/open.h"
+#include "tests/support/await.h"
 #include "tests/support/power_loss_fs.h"
 
 namespace cairn::store {
@@ -234,7 +234,7 @@ class BadDiskTest : public ::testing::Test {
   static std::string Name(uint64_t i) { return "k" + std::to_string(i); }
   // Returns when writes go on; they do so by themselves.
   static void WaitUntilWritable(const Store& store) {
-    while (store.write_failure()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    cairn::testing::Await("writes to go on", [&] { return !store.write_failure(); });
   }
 
   ManualClock clock_;

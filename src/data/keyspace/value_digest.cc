@@ -85,13 +85,9 @@ Result<Digest> DigestOfEverything(doors::CommandContext& context) {
     doors::Caller caller = context.caller;
     caller.db = static_cast<uint8_t>(db);
     std::string no_reply;
-    doors::CommandContext there{context.transaction,
-                                context.command,
-                                context.args,
-                                caller,
-                                net::RespWriter(no_reply, caller.protocol),
-                                context.pubsub,
-                                context.held};
+    doors::CommandContext there(context.transaction, context.call, caller,
+                                net::RespWriter(no_reply, caller.protocol), context.pubsub,
+                                context.held);
     // The keys first: what is read of each must not happen inside a scan.
     std::vector<Bytes> keys;
     const auto note = [&](const RecordKey& key, const Record&) {

@@ -1,14 +1,13 @@
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "data/script/script_cache.h"
 #include "data/testing/script.h"
+#include "tests/support/await.h"
 
 namespace cairn::data {
 namespace {
@@ -31,11 +30,8 @@ class ScriptCommandsTest : public ::testing::Test {
 
   // Returns once that many requests wait for the end of a pause.
   void AwaitHeld(size_t requests) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (server_.instance().held() != requests) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-      std::this_thread::yield();
-    }
+    cairn::testing::Await("the requests to be held",
+                          [&] { return server_.instance().held() == requests; });
   }
 
   DataServer server_;

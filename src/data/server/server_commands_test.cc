@@ -5,6 +5,7 @@
 #include <string>
 
 #include "data/testing/script.h"
+#include "tests/support/await.h"
 
 namespace cairn::data {
 namespace {
@@ -175,7 +176,7 @@ TEST_F(ServerCommandsTest, SaveWaitsUntilEverythingIsDurable) {
   TestClient saver = server_.Connect();
   writer.Send({"SET", "k", "v"});
   const doors::Command& set = *server_.instance().commands().FindByName("set");
-  while (server_.instance().Totals(set).calls == 0) std::this_thread::yield();
+  cairn::testing::Await("SET to run", [&] { return server_.instance().Totals(set).calls != 0; });
   saver.Send({"SAVE"});
   server_.store().MakeDurable();
   EXPECT_EQ(writer.Receive(), "OK");

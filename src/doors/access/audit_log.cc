@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "doors/access/limits.h"
+
 namespace cairn::doors {
 namespace {
 
@@ -16,10 +18,9 @@ using store::Space;
 
 constexpr std::string_view kChangesPrefix = "audit/";
 constexpr std::string_view kCountedPrefix = "audit-refused/";
-constexpr size_t kMaxTextBytes = 1'024;
 // What is counted is written this often at most.
 constexpr std::chrono::seconds kFlushEvery{10};
-constexpr std::chrono::hours kTrimEvery{1};
+constexpr uint64_t kTrimEveryNs = 3'600'000'000'000;  // an hour
 // How many rows one transaction removes.
 constexpr size_t kRemovedAtOnce = 1'000;
 // Who is counted together with others, because there are too many.
@@ -29,13 +30,13 @@ std::string_view PrefixOf(AuditFamily family) {
   return family == AuditFamily::kChanges ? kChangesPrefix : kCountedPrefix;
 }
 
-std::string_view Cut(std::string_view text) { return text.substr(0, kMaxTextBytes); }
+std::string_view Cut(std::string_view text) { return text.substr(0, kMaxAuditTextBytes); }
 
 // What waits in memory takes no more than what is stored.
 void CutAll(AuditEntry& entry) {
   for (std::string* text : {&entry.principal, &entry.role, &entry.method, &entry.path, &entry.query,
                             &entry.detail, &entry.kind}) {
-    if (text->size() > kMaxTextBytes) *text = std::string(Cut(*text));
+    if (text->size() > kMaxAuditTextBytes) *text = std::string(Cut(*text));
   }
 }
 
@@ -301,7 +302,7 @@ Result<void> AuditLog::Trim() {
   {
     const std::lock_guard lock(mutex_);
     appended_bytes_ = 0;
-    next_trim_ = std::chrono::steady_clock::now() + kTrimEvery;
+    next_trim_ns_ = clock_.MonotonicNs() + kTrimEveryNs;
   }
   const uint64_t for_counted = limits_.bytes / 8;
   CAIRN_RETURN_IF_ERROR(TrimFamily(AuditFamily::kCounted, for_counted));
@@ -386,7 +387,7 @@ void AuditLog::FlushAndTrim() {
   bool due = false;
   {
     const std::lock_guard lock(mutex_);
-    due = appended_bytes_ >= limits_.bytes / 16 || std::chrono::steady_clock::now() >= next_trim_;
+    due = appended_bytes_ >= limits_.bytes / 16 || clock_.MonotonicNs() >= next_trim_ns_;
   }
   // What cannot be removed now is removed later.
   if (due) (void)Trim();

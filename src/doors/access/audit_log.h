@@ -161,7 +161,7 @@ class AuditLog {
   std::map<std::string, size_t, std::less<>> counted_of_;  // by principal
   uint64_t appended_bytes_ = 0;                            // since the last Trim
   bool stopping_ = false;
-  std::chrono::steady_clock::time_point next_trim_ = {};
+  uint64_t next_trim_ns_ = 0;
   std::thread thread_;
 };
 

@@ -15,14 +15,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kErrorSchema = R"({
-  "type": "object", "required": ["error"], "additionalProperties": false, "properties": {
-    "error": {"type": "object", "required": ["code", "message", "request_id"],
-              "additionalProperties": false, "properties": {
-      "code": {"type": "string"}, "message": {"type": "string"}, "request_id": {"type": "string"}
-    }}
-  }})";
-
 std::string Lowered(std::string_view text) {
   std::string lowered(text);
   for (char& c : lowered) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -63,15 +55,14 @@ json::array Parameters(const Route& route) {
   return parameters;
 }
 
-json::object ErrorContent(const ErrorForm* form) {
-  const Result<JsonSchema> schema =
-      JsonSchema::Parse(form == nullptr ? kErrorSchema : form->schema);
+json::object ErrorContent(const ErrorForm& form) {
+  const Result<JsonSchema> schema = JsonSchema::Parse(form.schema);
   return Content("application/json", schema->json());
 }
 
 // What all routes have in common: an error.
-json::object DefaultResponse(const ErrorForm* form) {
-  if (form == nullptr) return {{"$ref", "#/components/responses/Error"}};
+json::object DefaultResponse(const ErrorForm& form) {
+  if (form.prefix.empty()) return {{"$ref", "#/components/responses/Error"}};
   return {{"description", "What went wrong."}, {"content", ErrorContent(form)}};
 }
 
@@ -119,7 +110,7 @@ std::string RouteTable::OpenApi() const {
     methods.get_object()[Lowered(route.method)] = std::move(operation);
   }
 
-  const Result<JsonSchema> error_schema = JsonSchema::Parse(kErrorSchema);
+  const Result<JsonSchema> error_schema = JsonSchema::Parse(kStandardErrorSchema);
   const json::object document = {
       {"openapi", "3.0.3"},
       {"info", {{"title", info_.title}, {"version", info_.version}}},

@@ -54,7 +54,7 @@ class RouteAccessTest : public ::testing::Test {
     add("GET", "/none", Touches::Nothing(), Who);
     add("POST", "/scoped", Touches::Only("thing"), Who);
     add("POST", "/late", Touches::Only("thing"), Late);
-    table_.SetAudit([](const Route& route) { return route.permission == "x.write"; },
+    table_.SetAudit([](const Route& route) { return route.permission == "x.write"; }, clock_,
                     [this](AuditEntry entry) { return Keep(std::move(entry)); });
     door_ = table_.MakeHandler(loop_);
   }
@@ -99,6 +99,7 @@ class RouteAccessTest : public ::testing::Test {
     return std::get<HttpResponse>(reply);
   }
 
+  const SystemClock clock_;
   net::Loop loop_;
   RouteTable table_;
   std::unique_ptr<RouteDoor> door_;

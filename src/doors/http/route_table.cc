@@ -109,16 +109,16 @@ std::string QueryText(const net::HttpRequest& request) {
 struct AuditedChange {
   AuditSink sink;
   AuditEntry entry;
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  const Clock& clock;
+  uint64_t begin_ns = clock.MonotonicNs();
 };
 using SharedChange = std::shared_ptr<AuditedChange>;
 
 awaitable<void> Keep(SharedChange change, int status) {
   AuditEntry entry = change->entry;
   entry.status = status;
-  entry.duration_us = std::chrono::duration_cast<std::chrono::microseconds>(
-                          std::chrono::steady_clock::now() - change->begin)
-                          .count();
+  entry.duration_us =
+      static_cast<int64_t>((change->clock.MonotonicNs() - change->begin_ns) / 1'000);
   co_await change->sink(std::move(entry));
 }
 
@@ -139,7 +139,7 @@ const std::string& RouteCall::PathValue(std::string_view name) const {
   return found->second;
 }
 
-RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)) {
+RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)), error_forms_(1) {
   Add({.method = "GET",
        .path = "/openapi.json",
        .touches = Touches::Nothing(),
@@ -176,26 +176,27 @@ void RouteTable::Add(Route route) {
 void RouteTable::SetErrorForm(ErrorForm form) {
   const Result<JsonSchema> schema = JsonSchema::Parse(form.schema);
   CAIRN_CHECK(schema.ok(), "{}: {}", form.prefix, schema.error().message);
+  CAIRN_CHECK(
+      std::ranges::find(error_forms_, form.prefix, &ErrorForm::prefix) == error_forms_.end(),
+      "{} has an error form already", form.prefix);
   error_forms_.push_back(std::move(form));
 }
 
-void RouteTable::SetAudit(const std::function<bool(const Route&)>& which, AuditSink sink) {
+void RouteTable::SetAudit(const std::function<bool(const Route&)>& which, const Clock& clock,
+                          AuditSink sink) {
+  audit_clock_ = &clock;
   for (Row& row : rows_) row.audited = which(row.route);
   audit_ = std::move(sink);
 }
 
-const ErrorForm* RouteTable::FormOf(std::string_view path) const {
-  const auto found = std::ranges::find_if(error_forms_, [&](const ErrorForm& form) {
-    return path.starts_with(form.prefix) &&
-           (path.size() == form.prefix.size() || path[form.prefix.size()] == '/');
-  });
-  return found == error_forms_.end() ? nullptr : &*found;
-}
-
-std::string RouteTable::ErrorBody(std::string_view path, std::string_view code,
-                                  std::string_view message, std::string_view request_id) const {
-  if (const ErrorForm* form = FormOf(path)) return form->body(code, message);
-  return net::HttpErrorBody(code == "not_json" ? "invalid" : code, message, request_id);
+const ErrorForm& RouteTable::FormOf(std::string_view path) const {
+  const ErrorForm* found = &error_forms_.front();
+  for (const ErrorForm& form : error_forms_) {
+    const size_t size = form.prefix.size();
+    const bool fits = path.starts_with(form.prefix) && (path.size() == size || path[size] == '/');
+    if (fits && size > found->prefix.size()) found = &form;
+  }
+  return *found;
 }
 
 const JsonSchema* RouteTable::ResponseSchema(size_t index, int status) const {
@@ -252,7 +253,8 @@ class RouteHttpHandler final : public RouteDoor {
 
   std::string RefusalBody(std::string_view path, int status, std::string_view message,
                           std::string_view request_id) override {
-    return table_.ErrorBody(path, net::HttpErrorCode(status), message, request_id);
+    return table_.FormOf(path).body(
+        {.code = net::HttpErrorCode(status), .message = message, .request_id = request_id});
   }
 
  private:
@@ -268,9 +270,11 @@ class RouteHttpHandler final : public RouteDoor {
       if (why) co_return ErrorResponse(request.path, *why, request.request_id);
     }
     if (const std::optional<Misfit> misfit = Check(row, *call)) {
-      co_return net::HttpResponse::Json(
-          row.route.malformed_status,
-          table_.ErrorBody(request.path, misfit->code, misfit->message, request.request_id));
+      co_return net::HttpResponse::Json(row.route.malformed_status,
+                                        table_.FormOf(request.path)
+                                            .body({.code = misfit->code,
+                                                   .message = misfit->message,
+                                                   .request_id = request.request_id}));
     }
     Result<net::HttpReply> reply = co_await row.route.handler(*call);
     if (!reply.ok()) co_return ErrorResponse(request.path, reply.error(), request.request_id);
@@ -286,7 +290,8 @@ class RouteHttpHandler final : public RouteDoor {
                                 .method = call->request.method,
                                 .path = call->request.path,
                                 .query = QueryText(call->request),
-                                .kind = std::string(row.route.path)}});
+                                .kind = std::string(row.route.path)},
+                      .clock = *table_.audit_clock_});
     net::HttpReply reply = co_await Answer(row, call);
     change->entry.detail = call->audit_detail;
     if (auto* const late = std::get_if<net::HttpLateResponse>(&reply)) {
@@ -300,9 +305,20 @@ class RouteHttpHandler final : public RouteDoor {
 
   net::HttpResponse ErrorResponse(std::string_view path, const Error& error,
                                   std::string_view request_id) const {
-    const int status = ErrorRowOf(error.code).http_status;
-    net::HttpResponse response = net::HttpResponse::Json(
-        status, table_.ErrorBody(path, ErrorCodeName(error.code), error.message, request_id));
+    const ErrorForm& form = table_.FormOf(path);
+    int status = ErrorRowOf(error.code).http_status;
+    ToldError told{
+        .code = ErrorCodeName(error.code), .message = error.message, .request_id = request_id};
+    const auto refusal = form.read_refusal ? form.read_refusal(error) : std::nullopt;
+    if (refusal) {
+      status = refusal->http_status;
+      told = {.code = refusal->reason,
+              .is_refusal = true,
+              .message = refusal->text,
+              .request_id = request_id,
+              .subject = refusal->subject};
+    }
+    net::HttpResponse response = net::HttpResponse::Json(status, form.body(told));
     if (status == 429) response.headers.Add("Retry-After", "1");
     return response;
   }
@@ -314,10 +330,12 @@ class RouteHttpHandler final : public RouteDoor {
                            {ErrorCode::kNotFound, fmt::format("there is no {}", request.path)},
                            request.request_id);
     }
-    net::HttpResponse response = net::HttpResponse::Json(
-        405, table_.ErrorBody(request.path, ErrorCodeName(ErrorCode::kInvalid),
-                              fmt::format("{} does not take {}", request.path, request.method),
-                              request.request_id));
+    const std::string why = fmt::format("{} does not take {}", request.path, request.method);
+    net::HttpResponse response =
+        net::HttpResponse::Json(405, table_.FormOf(request.path)
+                                         .body({.code = ErrorCodeName(ErrorCode::kInvalid),
+                                                .message = why,
+                                                .request_id = request.request_id}));
     response.headers.Add("Allow", fmt::format("{}", fmt::join(allowed, ", ")));
     return response;
   }

@@ -10,9 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "doors/access/audit_log.h"
 #include "doors/access/principal.h"
+#include "doors/http/error_form.h"
 #include "doors/http/json_schema.h"
 #include "doors/http/route.h"
 #include "doors/http/route_tree.h"
@@ -28,15 +30,6 @@ namespace cairn::doors {
 struct ApiInfo {
   std::string title = "Cairn";
   std::string version = "0.0.0";
-};
-
-// How errors are told to clients of one part of the server, where that is not as HttpErrorJson
-// does.
-struct ErrorForm {
-  std::string prefix;  // of the paths, such as "/api/v1"
-  // `code` is a name as ErrorCodeName has them, or "not_json" for a body that is none.
-  std::function<std::string(std::string_view code, std::string_view message)> body;
-  std::string_view schema;  // JSON schema of the body
 };
 
 // The routes as one loop sees them.
@@ -63,17 +56,19 @@ class RouteTable {
   // stops the process.
   void Add(Route route);
 
-  // Errors of paths with the form's prefix are told so, also those of no route at all.
+  // Errors of paths with the form's prefix are told so, also those of no route at all. A prefix
+  // that is taken is a bug of the caller and stops the process.
   void SetErrorForm(ErrorForm form);
 
   // What a principal does by one of `which` rows, refused or not, is kept before it is answered.
-  // The table is complete.
-  void SetAudit(const std::function<bool(const Route&)>& which, AuditSink sink);
+  // The table is complete, and `clock` outlives its use.
+  void SetAudit(const std::function<bool(const Route&)>& which, const Clock& clock,
+                AuditSink sink);
 
   // Finds the row for each request, checks the request against it, and runs it. 404 for an unknown
   // path, 405 with Allow for an unknown method of a known one, 400 for what does not fit the row;
-  // all with the JSON body of HttpErrorJson, or of the path's ErrorForm. The table outlives the
-  // handler. Handle lets everybody do everything.
+  // all told as the path's ErrorForm says. The table outlives the handler. Handle lets everybody do
+  // everything.
   std::unique_ptr<RouteDoor> MakeHandler(net::Loop& loop);
 
   // The OpenAPI 3.0 document of all rows.
@@ -96,10 +91,8 @@ class RouteTable {
     bool audited = false;
   };
 
-  // Null if errors of this path are told as usual.
-  const ErrorForm* FormOf(std::string_view path) const;
-  std::string ErrorBody(std::string_view path, std::string_view code, std::string_view message,
-                        std::string_view request_id) const;
+  // The one with the longest prefix; the standard one if there is none.
+  const ErrorForm& FormOf(std::string_view path) const;
 
   // The row for the request's method and path; null: there is none.
   const Row* Find(const net::HttpRequest& request) const;
@@ -107,9 +100,10 @@ class RouteTable {
 
   const ApiInfo info_;
   std::deque<Row> rows_;
-  RouteTree tree_;  // of rows_, by index
-  std::vector<ErrorForm> error_forms_;
+  RouteTree tree_;                      // of rows_, by index
+  std::vector<ErrorForm> error_forms_;  // the first has no prefix: the standard one
   AuditSink audit_;
+  const Clock* audit_clock_ = nullptr;
   mutable std::once_flag open_api_made_;
   mutable std::string open_api_;
 };

@@ -114,8 +114,8 @@ class RouteTableTest : public ::testing::Test {
                 .handler = Echo});
     table_.SetErrorForm({.prefix = "/other",
                          .body =
-                             [](std::string_view code, std::string_view message) {
-                               return json::serialize(json::array{code, message});
+                             [](const ToldError& error) {
+                               return json::serialize(json::array{error.code, error.message});
                              },
                          .schema = R"({"type":"array","items":{"type":"string"}})"});
     loops_.Start();

@@ -43,7 +43,7 @@ void AddAclScope(store::Scopes& scopes) { scopes.Add(store::Space::kSystem, "acl
 
 std::string NeedsASecret(std::string_view why) {
   return fmt::format(
-      "{}, and nobody would need a password or a key any more: set another password or make "
+      "{}, and nobody would need a password or a key: set another password or make "
       "another key first, or start the server with --insecure",
       why);
 }

@@ -117,8 +117,10 @@ store::Topic ClearedTopic(uint8_t db) {
   return store::Topic::Of(store::Space::kData, BytesView(name, sizeof(name)));
 }
 
-void AddScopes(const Command& command, Args args, uint8_t db, store::Scopes& scopes,
-               Bytes& scratch) {
+void AddScopes(const Call& call, uint8_t db, store::Scopes& scopes, Bytes& scratch) {
+  if (call.request != nullptr) return call.request->AddScopes(db, scopes);
+  const Command& command = call.command;
+  const Args args = call.args;
   if (command.add_scopes) {
     command.add_scopes(args, db, scopes);
     return;

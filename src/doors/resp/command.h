@@ -171,10 +171,59 @@ struct KeyLookups {
   }
 };
 
+struct CommandContext;
+
+// What a row has made of the arguments of one call, for rows whose scopes follow from more than the
+// places of keys. Command::parse makes it once; it then lives until the call has its reply, however
+// often and on whatever threads the call runs meanwhile.
+//
+//   Command::parse ─ AddScopes ─ Run ─ (Run again: on the pool, under more scopes, when woken)
+//
+// It owns what it keeps, because the arguments may be gone before it. TypedRow (typed_row.h) makes
+// one from a type of the layer's own.
+class CommandRequest {
+ public:
+  CommandRequest() = default;
+  virtual ~CommandRequest() = default;
+  CommandRequest(const CommandRequest&) = delete;
+  CommandRequest& operator=(const CommandRequest&) = delete;
+
+  // Adds what it locks in database `db`; nothing if the arguments made no sense.
+  virtual void AddScopes(uint8_t db, store::Scopes& scopes) const = 0;
+  // The row's handler. Arguments that made no sense are refused here.
+  virtual Result<void> Run(CommandContext& context) const = 0;
+};
+using SharedRequest = std::shared_ptr<const CommandRequest>;
+
+// One call of a command with a `run` handler.
+struct Call {
+  // Parses the arguments, which is done nowhere else.
+  Call(const Command& of, Args with);
+  // A call whose arguments were parsed before.
+  Call(const Command& of, Args with, SharedRequest parsed)
+      : command(of), args(with), request(std::move(parsed)) {}
+
+  const Command& command;
+  Args args;              // borrowed
+  SharedRequest request;  // null unless the row has `parse`
+};
+
 // What a handler inside a transaction is given. It may run more than once, on any thread: it
 // changes nothing but the transaction and writes exactly one reply.
 struct CommandContext {
+  CommandContext(store::Transaction& in, const Call& of, const Caller& by, net::RespWriter to,
+                 PubSub& tell, HeldScopes& under)
+      : transaction(in),
+        call(of),
+        command(of.command),
+        args(of.args),
+        caller(by),
+        reply(to),
+        pubsub(tell),
+        held(under) {}
+
   store::Transaction& transaction;
+  const Call& call;
   const Command& command;
   Args args;
   const Caller& caller;
@@ -252,6 +301,8 @@ using ConnectionHandler = std::function<void(ConnectionContext&)>;
 // Returns the store work whose end gives the reply; null if it has written the reply itself.
 using PrepareHandler = std::function<std::unique_ptr<ClientWork>(ConnectionContext&)>;
 
+// Makes the request of a call. Runs on the event loop, so what takes long to read is left to `run`.
+using ParseFunction = std::function<SharedRequest(Args args)>;
 // The scopes of a command for which ScopeRule does not say enough.
 using ScopeFunction = std::function<void(Args args, uint8_t db, store::Scopes& scopes)>;
 // The indexes of the keys of a command whose keys have no fixed places. Empty if there are none, or
@@ -274,6 +325,7 @@ struct Command {
   KeyFunction find_keys = {};  // adds to those that `keys` find by themselves
   ScopeRule scopes = ScopeRule::kKeys;
   ScopeFunction add_scopes = {};  // replaces `scopes`
+  ParseFunction parse = {};       // its request replaces both
   WriteFunction never_writes = {};
   // Can take long even when memory has the answer (it visits many keys): runs on the pool, never on
   // a loop.
@@ -321,6 +373,9 @@ struct Command {
 // must not write may not call.
 bool ChangesOrTells(const Command& command);
 
+inline Call::Call(const Command& of, Args with)
+    : command(of), args(with), request(of.parse ? of.parse(with) : nullptr) {}
+
 inline void CommandContext::CountLookup(bool found) {
   if (command.Has(kReadOnly)) ++(found ? lookups.hits : lookups.misses);
 }
@@ -336,10 +391,9 @@ bool NamesReadKeys(const Command& command);
 // What the command does to its key at `index`, as KeySpec::access has it; empty if no spec tells.
 std::string_view AccessOfKey(const Command& command, Args args, size_t index);
 
-// Adds the scopes that `command` needs with these arguments in database `db`. `scratch` is
-// overwritten; handing the same string in again saves an allocation.
-void AddScopes(const Command& command, Args args, uint8_t db, store::Scopes& scopes,
-               Bytes& scratch);
+// Adds the scopes that the call needs in database `db`. `scratch` is overwritten; handing the same
+// string in again saves an allocation.
+void AddScopes(const Call& call, uint8_t db, store::Scopes& scopes, Bytes& scratch);
 
 // The scope of one key of a database: what every command that names the key shares.
 void AddKeyScope(uint8_t db, BytesView key, store::Scopes& scopes, Bytes& scratch);
@@ -367,6 +421,28 @@ class OwnedArgs {
   std::unique_ptr<char[]> buffer_;  // not a string: its bytes must not move with the object
   size_t size_ = 0;
   std::vector<std::string_view> views_;
+};
+
+// About what the request takes that `command` makes of these arguments: as much as they do.
+inline size_t RequestBytes(const Command& command, const OwnedArgs& args) {
+  return command.parse ? args.bytes() : 0;
+}
+
+// A call that lives as long as it is needed.
+class OwnedCall {
+ public:
+  explicit OwnedCall(const Call& call)
+      : args_(call.args), call_(call.command, args_.view(), call.request) {}
+  OwnedCall(const OwnedCall&) = delete;
+  OwnedCall& operator=(const OwnedCall&) = delete;
+
+  const Call& view() const { return call_; }
+  // What it takes: the arguments, and the request that was made of them.
+  size_t bytes() const { return args_.bytes() + RequestBytes(call_.command, args_); }
+
+ private:
+  const OwnedArgs args_;
+  const Call call_;
 };
 
 }  // namespace cairn::doors

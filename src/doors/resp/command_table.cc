@@ -76,6 +76,8 @@ void CheckRow(const Command& command) {
   CAIRN_CHECK(!(command.Has(kWrite) && command.Has(kReadOnly)), "{}: flags", command.name);
   CAIRN_CHECK(!command.Has(kWrite) || command.run, "{}: writes outside a transaction",
               command.name);
+  CAIRN_CHECK(!command.parse || (command.run && !command.add_scopes),
+              "{}: a row with a request has a handler for it, and no other scopes", command.name);
   CAIRN_CHECK(command.unaudited.empty() || !command.audited, "{}: audited or not", command.name);
   CAIRN_CHECK(ParseSyntax(command.syntax).ok(), "{}: syntax: {}", command.name,
               ParseSyntax(command.syntax).error().message);

@@ -106,23 +106,23 @@ TEST(CommandTest, ScopesFollowFromKeysAndDatabase) {
   const std::vector<std::string_view> args = {"touch", "a", "b"};
   Bytes scratch;
   store::Scopes scopes;
-  AddScopes(command, args, 3, scopes, scratch);
+  AddScopes(Call(command, args), 3, scopes, scratch);
   store::Scopes expected;
   AddKeyScope(3, "a", expected, scratch);
   AddKeyScope(3, "b", expected, scratch);
   EXPECT_EQ(scopes.hashes(), expected.hashes());
 
   store::Scopes other_db;
-  AddScopes(command, args, 4, other_db, scratch);
+  AddScopes(Call(command, args), 4, other_db, scratch);
   EXPECT_NE(other_db.hashes(), scopes.hashes());
 
   command.scopes = ScopeRule::kNothing;
   store::Scopes none;
-  AddScopes(command, args, 3, none, scratch);
+  AddScopes(Call(command, args), 3, none, scratch);
   EXPECT_TRUE(none.empty());
 
   command.scopes = ScopeRule::kEverything;
-  AddScopes(command, args, 3, none, scratch);
+  AddScopes(Call(command, args), 3, none, scratch);
   EXPECT_TRUE(none.exclusive());
 }
 

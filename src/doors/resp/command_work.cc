@@ -2,22 +2,25 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "doors/resp/dispatcher.h"
 
 namespace cairn::doors {
 
-CommandWork::CommandWork(const Command& command, Args args, Caller caller, Instance& instance)
-
-    : command_(command),
-      args_(args),
+CommandWork::CommandWork(const Call& call, Caller caller, Instance& instance)
+    : owned_(call),
+      call_(owned_.view()),
       caller_(std::move(caller)),
       instance_(instance),
       meter_(instance.reply_bounds()),
-      args_charge_(instance.reply_bounds().budget, args_.bytes()) {
+      args_charge_(instance.reply_bounds().budget, owned_.bytes()) {
+  CAIRN_CHECK(call_.command.run, "{} does not run in a transaction", call_.command.name);
+  CAIRN_CHECK((call_.request != nullptr) == static_cast<bool>(call_.command.parse),
+              "{}: the request does not belong to the row", call_.command.name);
   Bytes scratch;
-  AddScopes(command_, args_.view(), caller_.db, scopes, scratch);
-  access = command_.access();
-  request_bytes = args_.bytes();
+  AddScopes(call_, caller_.db, scopes, scratch);
+  access = call_.command.access();
+  request_bytes = owned_.bytes();
   held.exclusive = scopes.exclusive();
   held.only_order = instance_.store().shared();
 }
@@ -29,13 +32,9 @@ Result<void> CommandWork::Run(store::Transaction& transaction) {
   transaction.set_origin(caller_.origin);
   const Clock& clock = instance_.clock();
   const uint64_t begin_ns = clock.MonotonicNs();
-  CommandContext context{transaction,
-                         command_,
-                         args_.view(),
-                         caller_,
-                         net::RespWriter(reply_, caller_.protocol, &meter_),
-                         instance_.pubsub(),
-                         held};
+  CommandContext context(transaction, call_, caller_,
+                         net::RespWriter(reply_, caller_.protocol, &meter_), instance_.pubsub(),
+                         held);
   Result<void> result = RunHandlerOf(context, meter_);
   if (meter_.overrun()) reply_ = {};
   failed_ = context.failed;
@@ -48,13 +47,13 @@ Result<void> CommandWork::Run(store::Transaction& transaction) {
 void CommandWork::Finish(Dispatcher& dispatcher, Session& session) {
   if (blocking_) {
     // Who had to go to the end of the line has not looked.
-    return dispatcher.Park(session, command_, args_.view(), std::move(reply_), *blocking_,
+    return dispatcher.Park(session, call_, std::move(reply_), *blocking_,
                            still_held && !caller_.must_wait);
   }
   AppendReply(session.connection().out(), std::move(reply_));
   meter_.Release();
   if (session.blocked) dispatcher.Unpark(session);
-  dispatcher.Count(session, command_, args_.view(), ns_, failed_);
+  dispatcher.Count(session, call_.command, call_.args, ns_, failed_);
   dispatcher.counters().LookedUp(lookups_.hits, lookups_.misses);
 }
 

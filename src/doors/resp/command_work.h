@@ -13,11 +13,11 @@
 
 namespace cairn::doors {
 
-// One command with a `run` handler, with copies of what it needs: it may run after its request is
-// gone, on any thread.
+// One call of a command with a `run` handler, with copies of what it needs: it may run after the
+// bytes of its arguments are gone, on any thread.
 class CommandWork final : public ClientWork {
  public:
-  CommandWork(const Command& command, Args args, Caller caller, Instance& instance);
+  CommandWork(const Call& call, Caller caller, Instance& instance);
 
   Result<void> Run(store::Transaction& transaction) override;
   // Not if it has found nothing and wants to wait.
@@ -26,8 +26,8 @@ class CommandWork final : public ClientWork {
   void GiveUp(Session& session) override;
 
  private:
-  const Command& command_;
-  const OwnedArgs args_;
+  const OwnedCall owned_;
+  const Call& call_;  // the same
   const Caller caller_;
   Instance& instance_;
   std::string reply_;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/check.h"
 #include "doors/access/error_table.h"
 #include "doors/access/limits.h"
 #include "doors/resp/arg_parser.h"
@@ -257,7 +258,7 @@ void Dispatcher::Run(Session& session, const Command& command, Args args) {
     if (command.Has(kBlocking)) return RunBlocking(session, command, args);
     if (!command.long_running) return RunInGroup(session, command, args);
     return Defer(session,
-                 std::make_unique<CommandWork>(command, args, session.caller(), instance_));
+                 std::make_unique<CommandWork>(Call(command, args), session.caller(), instance_));
   }
   std::string& out = session.connection().out();
   const size_t start = out.size();
@@ -316,8 +317,10 @@ void Dispatcher::Expect(net::RespConnection& connection, std::span<const Args> r
 // The path of nearly every request: nothing here takes memory.
 void Dispatcher::RunInGroup(Session& session, const Command& command, Args args) {
   const Caller caller = session.caller();
+  const uint64_t begin_ns = clock_.MonotonicNs();
+  const Call call(command, args);
   scopes_.Clear();
-  AddScopes(command, args, caller.db, scopes_, scratch_);
+  AddScopes(call, caller.db, scopes_, scratch_);
   std::string& out = session.connection().out();
   const size_t start = out.size();
   bool failed = false;
@@ -334,9 +337,8 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
     const size_t woken = group.woken().size();
     if (caller.origin != 0) [[unlikely]]
       transaction.set_origin(caller.origin);
-    CommandContext context{
-        transaction,        command, args, caller, net::RespWriter(out, caller.protocol, &meter),
-        instance_.pubsub(), held};
+    CommandContext context(transaction, call, caller, net::RespWriter(out, caller.protocol, &meter),
+                           instance_.pubsub(), held);
     Result<void> result = RunHandlerOf(context, meter);
     if (meter.overrun()) result = TooLargeForLoop();
     failed = context.failed;
@@ -348,7 +350,6 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
     const auto topics = [&group] { return group.woken(); };
     return serving->Serve(transaction, scopes_, held, topics, woken);
   };
-  const uint64_t begin_ns = clock_.MonotonicNs();
   const size_t woken = group.woken().size();
   const Result<store::Dependency> needs = turn_->Run(scopes_, command.access(), held, body);
   if (needs.ok()) {
@@ -361,7 +362,7 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   out.resize(start);
   if (meter.overrun()) out.shrink_to_fit();
   if (needs.error().code == ErrorCode::kWouldBlock) {
-    auto work = std::make_unique<CommandWork>(command, args, caller, instance_);
+    auto work = std::make_unique<CommandWork>(call, caller, instance_);
     work->held.wanted = std::move(held.wanted.AddAll(held.granted));
     return Defer(session, std::move(work));
   }
@@ -518,7 +519,7 @@ void Dispatcher::Gather(Session& session, const Command& command, Args args) {
     session.gathered = gathered_.back().get();
   }
   auto& works = session.gathered->works;
-  works.push_back(std::make_unique<CommandWork>(command, args, session.caller(), instance_));
+  works.push_back(std::make_unique<CommandWork>(Call(command, args), session.caller(), instance_));
   if (works.size() == Batch::kMostRequests) {
     session.connection().Pause(net::PauseReason::kWorking);
   }
@@ -585,6 +586,8 @@ void Dispatcher::Complete(Deferred& deferred) {
       server == nullptr ? nullptr : server->Find(loop_, deferred.connection_id);
   if (connection == nullptr) return;
   Session& session = SessionOf(*connection);
+  CAIRN_CHECK(deferred.results.size() == deferred.works.size(), "{} results of {} requests",
+              deferred.results.size(), deferred.works.size());
   for (size_t i = 0; i < deferred.works.size(); ++i) {
     const size_t start = connection->out().size();
     ClientWork& work = *deferred.works[i];

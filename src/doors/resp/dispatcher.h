@@ -78,8 +78,8 @@ class Dispatcher final : public net::RespHandler {
   // The request of `session` has found nothing and waits; called again when it has looked again in
   // vain. `still_held` says that the transaction in which it looked has not ended yet, and holds
   // the scopes of what it looked at.
-  void Park(Session& session, const Command& command, Args args, std::string timeout_reply,
-            const Blocking& blocking, bool still_held);
+  void Park(Session& session, const Call& call, std::string timeout_reply, const Blocking& blocking,
+            bool still_held);
   // It has its reply, appended by the caller, and need not wait any more.
   void Unpark(Session& session);
   void Unblock(uint64_t connection_id, UnblockWith with);

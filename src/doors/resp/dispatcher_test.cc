@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "doors/testing/test_server.h"
+#include "tests/support/await.h"
 #include "tests/support/test_store.h"
 
 namespace cairn::doors {
@@ -123,16 +122,14 @@ class DispatcherTest : public ::testing::Test {
   // Returns once the command has run that often, so that nothing depends on timing.
   void AwaitCalls(std::string_view name, uint64_t calls) {
     const Command& command = *server_.instance().commands().FindByName(name);
-    while (server_.instance().Totals(command).calls < calls) std::this_thread::yield();
+    cairn::testing::Await("the command to run",
+                          [&] { return server_.instance().Totals(command).calls >= calls; });
   }
 
   // Returns once that many requests wait for the end of a pause.
   void AwaitHeld(size_t requests) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (server_.instance().held() != requests) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-      std::this_thread::yield();
-    }
+    cairn::testing::Await("the requests to be held",
+                          [&] { return server_.instance().held() == requests; });
   }
 
   // Whether something has arrived for the client after the loop has gone round once more.
@@ -284,11 +281,13 @@ TEST_F(DispatcherTest, OthersGoOnWhileOneWaits) {
 TEST_F(DispatcherTest, AClientMayLeaveWhileItsRequestIsOnThePool) {
   TestClient leaving = server_.Connect();
   leaving.Send({"t.wait", "k"});
-  while (server_.store().runs_outside_groups() == 0) std::this_thread::yield();
+  cairn::testing::Await("the request to reach the pool",
+                        [&] { return server_.store().runs_outside_groups() != 0; });
   leaving.raw().Close();
   EXPECT_EQ(server_.Run({"PING"}), "PONG");
   go_.set_value();
-  while (server_.instance().clients().count() > 1) std::this_thread::yield();
+  cairn::testing::Await("the client to be forgotten",
+                        [&] { return server_.instance().clients().count() <= 1; });
   EXPECT_EQ(server_.Run({"PING"}), "PONG");
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "doors/resp/command_work.h"
 #include "doors/resp/dispatcher.h"
 
@@ -31,7 +32,7 @@ std::vector<store::Topic> KeyTopics(const Command& command, Args args, uint8_t d
 
 // What it waits for and what it locks are its keys, so that who holds a key can serve it.
 bool WaitsForKeys(const Command& command) {
-  return command.scopes == ScopeRule::kKeys && !command.add_scopes &&
+  return command.scopes == ScopeRule::kKeys && !command.add_scopes && !command.parse &&
          (!command.keys.empty() || command.find_keys);
 }
 
@@ -88,11 +89,11 @@ void Dispatcher::RunBlocking(Session& session, const Command& command, Args args
   Caller caller = session.caller();
   caller.may_block = true;
   caller.must_wait = instance_.waiters().AnyoneWaits(KeyTopics(command, args, caller.db));
-  RunWork(session, std::make_unique<CommandWork>(command, args, caller, instance_));
+  RunWork(session, std::make_unique<CommandWork>(Call(command, args), caller, instance_));
 }
 
-void Dispatcher::Park(Session& session, const Command& command, Args args,
-                      std::string timeout_reply, const Blocking& blocking, bool still_held) {
+void Dispatcher::Park(Session& session, const Call& call, std::string timeout_reply,
+                      const Blocking& blocking, bool still_held) {
   const uint64_t connection_id = session.id();
   if (session.blocked) {
     BlockedRequest& blocked = *session.blocked;
@@ -107,23 +108,23 @@ void Dispatcher::Park(Session& session, const Command& command, Args args,
     return;
   }
   session.connection().Pause(net::PauseReason::kBlocked);
-  std::vector<std::string_view> rewritten(blocking.args.begin(), blocking.args.end());
-  session.blocked.emplace(BlockedRequest{
-      .command = &command,
-      .args = std::make_shared<const OwnedArgs>(rewritten.empty() ? args : rewritten),
-      .timeout_reply = std::move(timeout_reply)});
+  const Command& command = call.command;
+  const std::vector<std::string_view> rewritten(blocking.args.begin(), blocking.args.end());
+  const auto waiting =
+      std::make_shared<const OwnedCall>(rewritten.empty() ? call : Call(command, rewritten));
+  session.blocked.emplace(
+      BlockedRequest{.call = waiting, .timeout_reply = std::move(timeout_reply)});
   session.is_blocked = true;
   const std::vector<store::Topic> topics =
-      blocking.topics.empty() ? KeyTopics(command, args, session.db) : blocking.topics;
+      blocking.topics.empty() ? KeyTopics(command, call.args, session.db) : blocking.topics;
   const auto ask = [this, connection_id](uint64_t place, store::Topic topic) {
     Post([=](Dispatcher& self) { self.LookAgain(connection_id, place, topic); });
   };
   Caller caller = session.caller();
   caller.may_block = true;
   caller.woken = true;
-  const auto make_work = [&instance = instance_, &command, args = session.blocked->args,
-                          caller]() -> std::unique_ptr<Work> {
-    return std::make_unique<CommandWork>(command, args->view(), caller, instance);
+  const auto make_work = [&instance = instance_, waiting, caller]() -> std::unique_ptr<Work> {
+    return std::make_unique<CommandWork>(waiting->view(), caller, instance);
   };
   // Streams can be read by many at once.
   const Waiters::Kind kind{.name = command.group, .takes = command.group != "stream"};
@@ -139,6 +140,8 @@ void Dispatcher::Park(Session& session, const Command& command, Args args,
 }
 
 void Dispatcher::Unpark(Session& session) {
+  CAIRN_CHECK(session.blocked && session.blocked->place != nullptr,
+              "a connection that does not wait stands in no line");
   turn_->LeaveAfterCommit(std::move(session.blocked->place));
   session.blocked.reset();
   session.is_blocked = false;
@@ -156,8 +159,7 @@ void Dispatcher::LookAgain(uint64_t connection_id, uint64_t place, store::Topic 
   Caller caller = session.caller();
   caller.may_block = true;
   caller.woken = true;
-  auto work =
-      std::make_unique<CommandWork>(*blocked.command, blocked.args->view(), caller, instance_);
+  auto work = std::make_unique<CommandWork>(blocked.call->view(), caller, instance_);
   work->place = place;
   RunWork(session, std::move(work));
   TurnEnd({&connection, 1});

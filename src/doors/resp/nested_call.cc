@@ -23,7 +23,7 @@ NestedCalls::NestedCalls(Instance& instance, CommandContext& outer, NestedOption
       options_(options),
       rules_(outer.caller.user == nullptr ? nullptr : outer.caller.user->rules()),
       db_(outer.db()) {
-  AddScopes(outer.command, outer.args, db_, scopes_, scratch_);
+  AddScopes(outer.call, db_, scopes_, scratch_);
   declared_ = scopes_.hashes();
   std::ranges::sort(declared_);
 }
@@ -57,10 +57,10 @@ Refusal NestedCalls::CheckAcl(const Command& command, Args args) {
   return Refusal::kForbidden;
 }
 
-bool NestedCalls::IsCovered(const Command& command, Args args) {
+bool NestedCalls::IsCovered(const Call& call) {
   if (outer_.held.exclusive) return true;
   scopes_.Clear();
-  AddScopes(command, args, db_, scopes_, scratch_);
+  AddScopes(call, db_, scopes_, scratch_);
   if (scopes_.exclusive()) return false;
   return std::ranges::all_of(
       scopes_.hashes(), [&](uint64_t hash) { return std::ranges::binary_search(declared_, hash); });
@@ -77,8 +77,10 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
     RunHere(*command, args, writer);
     return Refusal::kNone;
   }
+  const uint64_t begin_ns = instance_.clock().MonotonicNs();
   // A script may touch another key each time it is run again.
-  if (!IsCovered(*command, args)) {
+  const Call call(*command, args);
+  if (!IsCovered(call)) {
     CAIRN_RETURN_IF_ERROR(outer_.Require(store::Scopes::Exclusive()));
   }
   if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
@@ -91,9 +93,7 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
                       .connection_id = outer_.caller.connection_id,
                       .in_script = true,
                       .user = outer_.caller.user};
-  CommandContext context{outer_.transaction, *command,   args, caller, writer,
-                         outer_.pubsub,      outer_.held};
-  const uint64_t begin_ns = instance_.clock().MonotonicNs();
+  CommandContext context(outer_.transaction, call, caller, writer, outer_.pubsub, outer_.held);
   CAIRN_RETURN_IF_ERROR(RunHandlerOf(context, meter));
   instance_.CountNested(*command, instance_.clock().MonotonicNs() - begin_ns, context.failed);
   outer_.lookups += context.lookups;

@@ -54,7 +54,7 @@ class NestedCalls {
  private:
   Refusal Check(const CommandTable::Lookup& found, Args args);
   Refusal CheckAcl(const Command& command, Args args);
-  bool IsCovered(const Command& command, Args args);
+  bool IsCovered(const Call& call);
   void RememberReads(const Command& command, Args args);
   void RunHere(const Command& command, Args args, net::RespWriter reply);
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "doors/testing/test_server.h"
+#include "tests/support/await.h"
 
 namespace cairn::doors {
 namespace {
@@ -44,7 +44,8 @@ class PubSubTest : public ::testing::Test {
     writer.Send({"PUBLISH", "a", "1"});
     writer.Send({"EXEC"});
     const Command& publish = *server_.instance().commands().FindByName("publish");
-    while (server_.instance().Totals(publish).calls == 0) std::this_thread::yield();
+    cairn::testing::Await("PUBLISH to run",
+                          [&] { return server_.instance().Totals(publish).calls != 0; });
     // Answered when the turn that published is over, and then when what it posted has run.
     for (int i = 0; i < 2; ++i) EXPECT_EQ(server_.Run({"PING"}), "PONG");
   }

@@ -95,8 +95,7 @@ class Shared {
 
 // A request that waits for something to be stored.
 struct BlockedRequest {
-  const Command* command;
-  std::shared_ptr<const OwnedArgs> args;
+  std::shared_ptr<const OwnedCall> call;
   std::string timeout_reply;
   std::unique_ptr<Waiters::Place> place;
   net::Timer timer;

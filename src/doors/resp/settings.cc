@@ -128,7 +128,7 @@ Result<void> Settings::Load(store::Reader& reader, const Log& log) {
   for (const auto& [name, value] : stored) {
     const std::pair<std::string_view, std::string_view> one[] = {{name, value}};
     if (const Result<void> set = Set(one); !set.ok()) {
-      log.Warn("a stored setting is not accepted any more; change it with CONFIG SET",
+      log.Warn("a stored setting is no longer accepted; change it with CONFIG SET",
                {{"name", name}, {"value", value}, {"reason", set.error().message}});
     }
   }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "doors/access/limits.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/client_work.h"
@@ -49,16 +50,24 @@ std::string ChangedRulesText(const AclRefusal& refusal) {
       kReasons[static_cast<size_t>(refusal.reason)]);
 }
 
+size_t RequestBytesOf(const std::vector<QueuedCommand>& queue) {
+  size_t bytes = 0;
+  for (const QueuedCommand& queued : queue) bytes += RequestBytes(*queued.command, queued.args);
+  return bytes;
+}
+
 class ExecWork final : public ClientWork {
  public:
   ExecWork(Dispatcher& dispatcher, const Session& session, MultiState multi)
       : instance_(dispatcher.instance()),
         queue_(std::move(multi.queue)),
         watched_(std::move(multi.watched)),
-        charge_(instance_.reply_bounds().budget, multi.queued_bytes + multi.watched_bytes) {
+        charge_(instance_.reply_bounds().budget,
+                multi.queued_bytes + multi.watched_bytes + RequestBytesOf(queue_)) {
     request_bytes = multi.queued_bytes;
     Caller caller = session.caller();
     Bytes scratch;
+    steps_.reserve(queue_.size());
     for (const QueuedCommand& queued : queue_) {
       steps_.push_back({caller});
       if (!session.user().unrestricted()) {
@@ -67,7 +76,9 @@ class ExecWork final : public ClientWork {
             dispatcher.CheckAcl(session, *queued.command, queued.args.view(), "multi");
       }
       if (queued.command->run && !steps_.back().refusal) {
-        AddScopes(*queued.command, queued.args.view(), caller.db, scopes, scratch);
+        const Call call(*queued.command, queued.args.view());
+        AddScopes(call, caller.db, scopes, scratch);
+        steps_.back().request = call.request;
         if (queued.command->access() == store::Access::kWrite) access = store::Access::kWrite;
         if (caller.reads_since && NamesReadKeys(*queued.command)) {
           instance_.tracking().Remember(session.id(), KeysIn(*queued.command, queued.args.view()));
@@ -79,6 +90,8 @@ class ExecWork final : public ClientWork {
     for (const auto& [key, version] : watched_) AddKeyScope(key.db, key.key, scopes, scratch);
     held.exclusive = scopes.exclusive();
     held.only_order = instance_.store().shared();
+    CAIRN_CHECK(steps_.size() == queue_.size(), "{} steps of {} commands", steps_.size(),
+                queue_.size());
   }
 
   Result<void> Run(store::Transaction& transaction) override {
@@ -133,6 +146,7 @@ class ExecWork final : public ClientWork {
  private:
   struct Step {
     Caller caller;
+    SharedRequest request = {};
     bool ran = false;      // in the transaction: its reply is in replies_
     size_t reply_end = 0;  // there
     uint64_t ns = 0;
@@ -162,14 +176,11 @@ class ExecWork final : public ClientWork {
   Result<void> RunStep(store::Transaction& transaction, size_t index) {
     const QueuedCommand& queued = queue_[index];
     Step& step = steps_[index];
+    const Call call(*queued.command, queued.args.view(), step.request);
     const uint64_t begin_ns = instance_.clock().MonotonicNs();
-    CommandContext context{transaction,
-                           *queued.command,
-                           queued.args.view(),
-                           step.caller,
+    CommandContext context(transaction, call, step.caller,
                            net::RespWriter(replies_, step.caller.protocol, &*meter_),
-                           instance_.pubsub(),
-                           held};
+                           instance_.pubsub(), held);
     Result<void> result = RunHandlerOf(context, *meter_);
     step.ns = instance_.clock().MonotonicNs() - begin_ns;
     step.failed = context.failed;
@@ -180,7 +191,7 @@ class ExecWork final : public ClientWork {
   Instance& instance_;
   const std::vector<QueuedCommand> queue_;
   const WatchedKeys watched_;
-  const net::BufferCharge charge_;  // for the two
+  const net::BufferCharge charge_;  // for the two, and the requests of the steps
   std::vector<Step> steps_;
   std::string replies_;  // one array
   size_t header_end_ = 0;

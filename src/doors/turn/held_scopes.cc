@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "doors/access/limits.h"
 
 namespace cairn::doors {
@@ -27,6 +28,7 @@ bool HeldScopes::Widen(store::Scopes& scopes) {
   scopes.AddAll(wanted);
   granted.AddAll(std::exchange(wanted, {}));
   exclusive = scopes.exclusive();
+  CAIRN_CHECK(exclusive || widened <= kMaxWidenings, "widened {} times", widened);
   return true;
 }
 

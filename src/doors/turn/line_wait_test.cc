@@ -10,11 +10,11 @@
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "doors/testing/test_server.h"
 #include "net/loop.h"
+#include "tests/support/await.h"
 
 namespace cairn::doors {
 namespace {
@@ -97,7 +97,8 @@ class LineWaitTest : public ::testing::Test {
     return asio::co_spawn(loops_.at(0).io(), WaitForOne(deadline), asio::use_future);
   }
   void AwaitWaiters(size_t count) {
-    while (server_.instance().waiters().count() != count) std::this_thread::yield();
+    cairn::testing::Await("the clients to stand in line",
+                          [&] { return server_.instance().waiters().count() == count; });
   }
 
   testing::TestServer server_;
@@ -135,7 +136,7 @@ TEST_F(LineWaitTest, WhoWaitsIsServedByTheCommitThatHasSomething) {
     std::future<bool> waiting = Start();
     AwaitWaiters(1);
     // The line is passed over once because of the joining; from then on it is not asked to look.
-    while (looks_ == 0) std::this_thread::yield();
+    cairn::testing::Await("the line to look", [&] { return looks_ != 0; });
     loops_.RunOnEach([](net::Loop&) {});
     std::future<bool> left =
         asio::co_spawn(loops_.at(0).io(), DeliverAndTakeBack(1), asio::use_future);

@@ -12,6 +12,7 @@
 
 #include "doors/testing/test_server.h"
 #include "net/loop.h"
+#include "tests/support/await.h"
 
 namespace cairn::doors {
 namespace {
@@ -101,9 +102,11 @@ TEST_F(RouteStoreTest, NeitherWriterNorReaderGoesOnBeforeItIsDurable) {
   loops_.Start();
   server_.store().CloseGate();
   std::future<Result<void>> written = Start(Put("v"));
-  while (!IsStored("v")) std::this_thread::yield();
+  cairn::testing::Await("the commit", [&] { return IsStored("v"); });
   std::future<std::string> read = Start(Get());
-  EXPECT_EQ(written.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  // Were they released, it would be by what the loop has to do before this.
+  for (int i = 0; i < 2; ++i) loops_.RunOnEach([](net::Loop&) {});
+  EXPECT_EQ(written.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   EXPECT_EQ(read.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   server_.store().MakeDurable();
   EXPECT_TRUE(written.get().ok());
@@ -114,7 +117,7 @@ TEST_F(RouteStoreTest, AWriterIsToldThatTheDiskFailed) {
   loops_.Start();
   server_.store().CloseGate();
   std::future<Result<void>> written = Start(Put("v"));
-  while (!IsStored("v")) std::this_thread::yield();
+  cairn::testing::Await("the commit", [&] { return IsStored("v"); });
   server_.store().FailSync("the disk is gone");
   EXPECT_FALSE(written.get().ok());
 }
@@ -149,7 +152,7 @@ TEST_F(RouteStoreTest, ASignalTellsOfEachWake) {
                            return {};
                          })
                     .ok());
-    while (!IsStored(before)) std::this_thread::yield();
+    cairn::testing::Await("the listener to be woken", [&] { return IsStored(before); });
   }
   EXPECT_EQ(heard.get(), 2);
 }

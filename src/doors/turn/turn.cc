@@ -18,6 +18,7 @@ struct Turn::Awaiting {
   explicit Awaiting(asio::io_context& io) : wake(io, asio::steady_timer::time_point::max()) {}
 
   void Finish(Result<void> with) {
+    CAIRN_CHECK(!result, "answered twice");
     result = std::move(with);
     wake.cancel();
   }
@@ -58,6 +59,7 @@ Result<store::Dependency> Turn::Run(Work& work) {
   const auto body = [&](store::Transaction& transaction) {
     return RunServing(work, serving, transaction, topics, group_->woken().size());
   };
+  CAIRN_CHECK(!work.on_loop, "a body runs inside itself");
   work.on_loop = true;
   Result<store::Dependency> needs = Run(work.scopes, work.access, work.held, body);
   work.on_loop = false;
@@ -90,6 +92,7 @@ Waiters::Found Turn::Look(std::unique_ptr<Work> work, const Waiters::Tell& tell)
 }
 
 void Turn::LeaveAfterCommit(std::unique_ptr<Waiters::Place> place) {
+  CAIRN_CHECK(place != nullptr);
   left_places_.push_back(std::move(place));
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "doors/resp/arg_parser.h"
 #include "doors/testing/test_server.h"
+#include "tests/support/await.h"
 
 namespace cairn::doors {
 namespace {
@@ -80,9 +80,8 @@ class WaitersTest : public ::testing::TestWithParam<size_t> {
   }
 
   void WaitUntilWaiting(size_t count) {
-    while (server_.instance().waiters().count() != count) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    cairn::testing::Await("the clients to stand in line",
+                          [&] { return server_.instance().waiters().count() == count; });
   }
 
   // A client that has asked and stands in line.
@@ -240,7 +239,9 @@ TEST_P(WaitersTest, ManyProducersAndConsumersLoseNothing) {
       for (int n = 0; n < kWords; ++n) {
         client.Run({"PUT", key, std::to_string(n)});
         // A word is put over one that nobody took yet: wait until it is gone.
-        while (client.Run({"SEE", key, "1"}) != "(nil)") std::this_thread::yield();
+        cairn::testing::Await("the word to be taken", [&] {
+          return client.Run({"SEE", key, "1"}) == "(nil)";
+        });
       }
     });
   }

@@ -135,8 +135,8 @@ bool Activation::RunDueTimers() {
       }
       const RunError error = TakeException(cx_);
       if (host_ != nullptr) {
-        host_->Log("error", fmt::format("a timer's function threw {}: {}", error.type,
-                                        error.message));
+        host_->Log("error",
+                   fmt::format("a timer's function threw {}: {}", error.type, error.message));
       }
     }
     if (!RunJobs()) return false;

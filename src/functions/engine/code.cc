@@ -139,7 +139,8 @@ std::string EncodeCode(JSContext* cx, const Code& code, const std::vector<Source
     }
     AppendText(out, path);
     AppendText(out, {reinterpret_cast<const char*>(buffer.begin()), buffer.length()});
-    if (out.size() > wire::kMaxCompiledBytes / 2) return "";  // loading it would not be cheap either
+    if (out.size() > wire::kMaxCompiledBytes / 2)
+      return "";  // loading it would not be cheap either
   }
   return out;
 }

@@ -1,9 +1,9 @@
 #include "functions/engine/engine.h"
 
 #include <fmt/format.h>
-#include <js/CallAndConstruct.h>
 #include <js/Array.h>
 #include <js/BuildId.h>
+#include <js/CallAndConstruct.h>
 #include <js/CompilationAndEvaluation.h>
 #include <js/ContextOptions.h>
 #include <js/Exception.h>
@@ -17,7 +17,6 @@
 #include <js/Promise.h>
 #include <js/PropertyAndElement.h>
 #include <js/ValueArray.h>
-
 #include <malloc.h>
 
 #include <utility>
@@ -37,6 +36,9 @@ constexpr size_t kStackBytes = size_t{1} << 20U;
 constexpr size_t kHelperStackBytes = size_t{2} << 20U;
 // Between collections: a global's garbage is some 50 KiB.
 constexpr int64_t kRunsPerCollection = 50;
+// Names of the runtime that the engine itself uses; README.md says what they are.
+constexpr std::string_view kContextName = "context";
+constexpr std::string_view kToResultName = "toResult";
 
 void NoHelperTask(JS::DispatchReason /*reason*/) {}
 
@@ -226,6 +228,7 @@ std::shared_ptr<const LoadedProgram> Engine::Impl::Load(
     }
     loaded->code = *std::move(parsed);
   }
+  loaded->polyfills = runtime_->PolyfillsFor(program->files);
   programs_[program->sha256] = loaded;
   return loaded;
 }
@@ -234,7 +237,14 @@ std::shared_ptr<const LoadedProgram> Engine::Impl::Load(
 
 std::unique_ptr<Realm> Engine::Impl::MakeRealm(const std::shared_ptr<const LoadedProgram>& loaded) {
   std::unique_ptr<Realm> realm = Realm::Make(cx_, *runtime_, holder_->global());
-  if (realm) realm->set_loaded(loaded);
+  if (!realm) return nullptr;
+  realm->set_loaded(loaded);
+  for (const size_t chunk : loaded->polyfills) {
+    if (!realm->RunChunk(cx_, chunk)) return nullptr;
+  }
+  // Every activation needs it; a global is often made while there is time.
+  const Runtime::Name* const context = runtime_->Find(kContextName);
+  if (context != nullptr && !realm->RunChunk(cx_, context->chunk)) return nullptr;
   return realm;
 }
 
@@ -367,7 +377,7 @@ bool Engine::Impl::Evaluate(Realm& realm, EngineOutcome& outcome) {
   return true;
 }
 
-bool Engine::Impl::MakeArguments(const EngineRun& run, JS::MutableHandleValue event,
+bool Engine::Impl::MakeArguments(Realm& realm, const EngineRun& run, JS::MutableHandleValue event,
                                  JS::MutableHandleValue context, EngineOutcome& outcome) {
   JS::RootedValue env(cx_);
   if (!ParseJson(cx_, run.event, event) || !ParseJson(cx_, run.context, context) ||
@@ -379,14 +389,22 @@ bool Engine::Impl::MakeArguments(const EngineRun& run, JS::MutableHandleValue ev
     return false;
   }
   const JS::RootedObject object(cx_, &context.toObject());
-  return JS_DefineProperty(cx_, object, "env", env, JSPROP_ENUMERATE) || Fail(outcome);
+  if (!JS_DefineProperty(cx_, object, "env", env, JSPROP_ENUMERATE)) return Fail(outcome);
+  const Runtime::Name* const name = runtime_->Find(kContextName);
+  if (name == nullptr) return true;
+  JS::RootedValue complete(cx_);
+  JS::RootedValueArray<1> arguments(cx_);
+  arguments[0].set(context);
+  return (realm.RuntimeValue(cx_, *name, &complete) &&
+          JS_CallFunctionValue(cx_, nullptr, complete, JS::HandleValueArray(arguments), context)) ||
+         Fail(outcome);
 }
 
 bool Engine::Impl::CallHandler(Realm& realm, const EngineRun& run, JS::MutableHandleValue value,
                                EngineOutcome& outcome) {
   JS::RootedValue event(cx_);
   JS::RootedValue context(cx_);
-  if (!MakeArguments(run, &event, &context, outcome)) return false;
+  if (!MakeArguments(realm, run, &event, &context, outcome)) return false;
   JS::RootedValueArray<2> arguments(cx_);
   arguments[0].set(event);
   arguments[1].set(context);
@@ -401,19 +419,14 @@ bool Engine::Impl::CallHandler(Realm& realm, const EngineRun& run, JS::MutableHa
 // If the runtime has made its Response, its value may be one.
 bool Engine::Impl::FromResponse(Realm& realm, JS::MutableHandleValue value,
                                 EngineOutcome& outcome) {
-  const Runtime::Name* const name = runtime_->Find("Response");
+  const Runtime::Name* const name = runtime_->Find(kToResultName);
   if (name == nullptr || !realm.HasChunk(name->chunk) || !value.isObject()) return true;
-  JS::RootedValue response(cx_);
-  if (!realm.RuntimeValue(cx_, *name, &response)) return Fail(outcome);
-  if (!response.isObject()) return true;
-  const JS::RootedObject object(cx_, &response.toObject());
   JS::RootedValue convert(cx_);
-  if (!JS_GetProperty(cx_, object, "toResult", &convert)) return Fail(outcome);
-  if (!convert.isObject() || !JS::IsCallable(&convert.toObject())) return true;
   JS::RootedValue converted(cx_);
   JS::RootedValueArray<1> arguments(cx_);
   arguments[0].set(value);
-  if (!JS_CallFunctionValue(cx_, object, convert, JS::HandleValueArray(arguments), &converted)) {
+  if (!realm.RuntimeValue(cx_, *name, &convert) ||
+      !JS_CallFunctionValue(cx_, nullptr, convert, JS::HandleValueArray(arguments), &converted)) {
     return Fail(outcome);
   }
   if (converted.isUndefined()) return true;
@@ -464,7 +477,8 @@ void Engine::Impl::ApplyLimits(EngineOutcome& outcome) const {
 EngineOutcome Engine::Impl::Run(const EngineRun& run, EngineHost& host) {
   EngineOutcome outcome;
   activation_.emplace(cx_, *jobs_, &host);
-  if (std::shared_ptr<const LoadedProgram> loaded = Load(run.program, outcome.error, outcome.cold)) {
+  if (std::shared_ptr<const LoadedProgram> loaded =
+          Load(run.program, outcome.error, outcome.cold)) {
     std::unique_ptr<Realm> realm = TakeRealm(loaded);
     if (realm) {
       const JSAutoRealm entered(cx_, realm->global());

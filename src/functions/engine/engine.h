@@ -44,10 +44,17 @@ struct RuntimeName {
   std::string_view name;
   std::string_view file;
   std::string_view member = {};  // of the chunk's value; empty: the value itself
+  bool internal = false;         // for chunks only: not a name of the global object
+};
+// A chunk that is run in the globals of programs whose source contains `text`, before the program.
+struct RuntimePolyfill {
+  std::string_view text;
+  std::string_view file;
 };
 struct RuntimeScripts {
   std::span<const RuntimeChunk> chunks = {};
   std::span<const RuntimeName> names = {};
+  std::span<const RuntimePolyfill> polyfills = {};
 };
 
 struct EngineOptions {

@@ -57,7 +57,7 @@ class Engine::Impl {
   bool Evaluate(Realm& realm, EngineOutcome& outcome);
   bool CallHandler(Realm& realm, const EngineRun& run, JS::MutableHandleValue value,
                    EngineOutcome& outcome);
-  bool MakeArguments(const EngineRun& run, JS::MutableHandleValue event,
+  bool MakeArguments(Realm& realm, const EngineRun& run, JS::MutableHandleValue event,
                      JS::MutableHandleValue context, EngineOutcome& outcome);
   bool Await(JS::HandleValue value, std::string_view what, JS::MutableHandleValue settled,
              EngineOutcome& outcome);

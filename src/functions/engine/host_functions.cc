@@ -167,8 +167,8 @@ bool QueueMicrotask(JSContext* cx, unsigned count, JS::Value* vp) {
 bool NowMs(JSContext* /*cx*/, unsigned count, JS::Value* vp) {
   const JS::CallArgs args = JS::CallArgsFromVp(count, vp);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  args.rval().setNumber(static_cast<double>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+  args.rval().setNumber(
+      static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
   return true;
 }
 
@@ -329,7 +329,9 @@ bool DomainToAsciiFunction(JSContext* cx, unsigned count, JS::Value* vp) {
 
 bool StructuredClone(JSContext* cx, unsigned count, JS::Value* vp) {
   const JS::CallArgs args = JS::CallArgsFromVp(count, vp);
-  return JS_StructuredClone(cx, args.get(0), args.rval(), nullptr, nullptr);
+  JSAutoStructuredCloneBuffer copy(JS::StructuredCloneScope::SameProcess, nullptr, nullptr);
+  return copy.write(cx, args.get(0), args.get(1), JS::CloneDataPolicy()) &&
+         copy.read(cx, args.rval());
 }
 
 bool Global(JSContext* cx, unsigned count, JS::Value* vp) {
@@ -358,7 +360,7 @@ constexpr JSFunctionSpec kFunctions[] = {JS_FN("call", Call, 2, 0),
                                          JS_FN("utf8Encode", Utf8Encode, 1, 0),
                                          JS_FN("utf8Decode", Utf8Decode, 3, 0),
                                          JS_FN("domainToASCII", DomainToAsciiFunction, 1, 0),
-                                         JS_FN("structuredClone", StructuredClone, 1, 0),
+                                         JS_FN("structuredClone", StructuredClone, 2, 0),
                                          JS_FN("global", Global, 1, 0),
                                          JS_FS_END};
 
@@ -377,7 +379,9 @@ void WarmHostFunctions() {
     EVP_Digest("", 0, out.data(), &size, AlgorithmOf(name), nullptr);
     HMAC(AlgorithmOf(name), "", 0, nullptr, 0, out.data(), &size);
   }
-  (void)DomainToAscii("b\xC3\xBC" "cher.example");
+  (void)DomainToAscii(
+      "b\xC3\xBC"
+      "cher.example");
 }
 
 }  // namespace cairn::functions

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <js/CallAndConstruct.h>
 #include <js/Class.h>
+#include <js/CompilationAndEvaluation.h>
 #include <js/GlobalObject.h>
 #include <js/Modules.h>
 #include <js/Object.h>
@@ -11,6 +12,7 @@
 #include <js/RealmOptions.h>
 #include <js/String.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -55,6 +57,7 @@ bool Enumerate(JSContext* cx, JS::HandleObject object, JS::MutableHandleIdVector
   Realm* const realm = Realm::Of(object);
   if (enumerable_only || realm == nullptr) return true;
   for (size_t i = 0; i < realm->runtime().names().size(); ++i) {
+    if (realm->runtime().names()[i].internal) continue;
     if (!ids.append(JS::PropertyKey::fromPinnedString(realm->runtime().atom(i)))) {
       JS_ReportOutOfMemory(cx);
       return false;
@@ -64,8 +67,8 @@ bool Enumerate(JSContext* cx, JS::HandleObject object, JS::MutableHandleIdVector
 }
 
 constexpr JSClassOps kGlobalOps = {
-    nullptr, nullptr, nullptr, Enumerate, Resolve, MayResolve,
-    nullptr, nullptr, nullptr, JS_GlobalObjectTraceHook};
+    nullptr,    nullptr, nullptr, Enumerate, Resolve,
+    MayResolve, nullptr, nullptr, nullptr,   JS_GlobalObjectTraceHook};
 constexpr JSClass kGlobalClass = {"global", JSCLASS_GLOBAL_FLAGS_WITH_SLOTS(1), &kGlobalOps};
 
 }  // namespace
@@ -84,17 +87,26 @@ Result<std::unique_ptr<Runtime>> Runtime::Make(JSContext* cx, const RuntimeScrip
   for (const RuntimeName& name : scripts.names) {
     const auto file = by_file.find(name.file);
     if (file == by_file.end()) {
-      return Error{ErrorCode::kInternal,
-                   fmt::format("the runtime's name {} is in {}, which is not there", name.name,
-                               name.file)};
+      return Error{
+          ErrorCode::kInternal,
+          fmt::format("the runtime's name {} is in {}, which is not there", name.name, name.file)};
     }
     JSString* const atom = JS_AtomizeAndPinStringN(cx, name.name.data(), name.name.size());
     if (atom == nullptr) return Error{ErrorCode::kInternal, "out of memory"};
-    runtime->by_atom_[atom] = runtime->names_.size();
+    if (!name.internal) runtime->by_atom_[atom] = runtime->names_.size();
     runtime->atoms_.push_back(atom);
     runtime->names_.push_back({.name = std::string(name.name),
                                .chunk = file->second,
-                               .member = std::string(name.member)});
+                               .member = std::string(name.member),
+                               .internal = name.internal});
+  }
+  for (const RuntimePolyfill& polyfill : scripts.polyfills) {
+    const auto file = by_file.find(polyfill.file);
+    if (file == by_file.end()) {
+      return Error{ErrorCode::kInternal,
+                   fmt::format("the runtime's file {} is not there", polyfill.file)};
+    }
+    runtime->polyfills_.push_back({.text = std::string(polyfill.text), .chunk = file->second});
   }
   return runtime;
 }
@@ -109,6 +121,18 @@ const Runtime::Name* Runtime::Find(std::string_view name) const {
     if (one.name == name) return &one;
   }
   return nullptr;
+}
+
+std::vector<size_t> Runtime::PolyfillsFor(const std::vector<SourceFile>& files) const {
+  std::vector<size_t> chunks;
+  for (const Polyfill& polyfill : polyfills_) {
+    if (std::ranges::find(chunks, polyfill.chunk) != chunks.end()) continue;
+    const auto uses = [&](const SourceFile& file) {
+      return file.text.find(polyfill.text) != std::string::npos;
+    };
+    if (std::ranges::any_of(files, uses)) chunks.push_back(polyfill.chunk);
+  }
+  return chunks;
 }
 
 // --- Realm ---------------------------------------------------------------------------------------
@@ -132,8 +156,7 @@ std::unique_ptr<Realm> Realm::Make(JSContext* cx, const Runtime& runtime, JS::Ha
     options.creationOptions().setNewCompartmentInExistingZone(zone);
   }
   options.creationOptions().setSharedMemoryAndAtomicsEnabled(false);
-  options.creationOptions().setWeakRefsEnabled(
-      JS::WeakRefSpecifier::EnabledWithoutCleanupSome);
+  options.creationOptions().setWeakRefsEnabled(JS::WeakRefSpecifier::EnabledWithoutCleanupSome);
   const JS::RootedObject global(
       cx, JS_NewGlobalObject(cx, &kGlobalClass, nullptr, JS::DontFireOnNewGlobalHook, options));
   if (global == nullptr) return nullptr;
@@ -174,10 +197,11 @@ JSObject* Realm::Import(JSContext* cx, JS::HandleValue importer, JS::HandleObjec
   if (!text) return nullptr;
   const std::optional<std::string> path = ResolveImport(from, *text);
   if (!path) {
-    JS_ReportErrorUTF8(cx,
-                       "%s imports \"%s\"; only files of the bundle can be imported, by a path that "
-                       "begins with ./ or ../",
-                       from.c_str(), text->c_str());
+    JS_ReportErrorUTF8(
+        cx,
+        "%s imports \"%s\"; only files of the bundle can be imported, by a path that "
+        "begins with ./ or ../",
+        from.c_str(), text->c_str());
     return nullptr;
   }
   return Module(cx, *path, from);
@@ -196,8 +220,8 @@ bool Realm::ChunkValue(JSContext* cx, size_t chunk, JS::MutableHandleValue value
   if (host_ == nullptr) host_ = MakeHostObject(cx);
   if (host_ == nullptr) return false;
   const JS::InstantiateOptions options;
-  const JS::RootedScript script(
-      cx, JS::InstantiateGlobalStencil(cx, options, runtime_.chunk(chunk)));
+  const JS::RootedScript script(cx,
+                                JS::InstantiateGlobalStencil(cx, options, runtime_.chunk(chunk)));
   JS::RootedValue function(cx);
   bool ok = script != nullptr && JS_ExecuteScript(cx, script, &function);
   if (ok) {
@@ -208,6 +232,12 @@ bool Realm::ChunkValue(JSContext* cx, size_t chunk, JS::MutableHandleValue value
   running_.erase(chunk);
   if (ok) chunks_.try_emplace(chunk, cx, value);
   return ok;
+}
+
+bool Realm::RunChunk(JSContext* cx, size_t chunk) {
+  const JSAutoRealm own(cx, global_);
+  JS::RootedValue ignored(cx);
+  return ChunkValue(cx, chunk, &ignored);
 }
 
 bool Realm::RuntimeValue(JSContext* cx, const Runtime::Name& name, JS::MutableHandleValue value) {

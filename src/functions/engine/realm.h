@@ -27,17 +27,26 @@ class Runtime {
     std::string name;
     size_t chunk = 0;
     std::string member;
+    bool internal = false;
   };
-  // Null if the runtime has no such name. `atom` is an interned string.
+  // Null if the runtime has no such name of the global object. `atom` is an interned string.
   const Name* Find(JSString* atom) const;
+  // The same, and names that only chunks see.
   const Name* Find(std::string_view name) const;
+  // The chunks that globals with this code are to run first.
+  std::vector<size_t> PolyfillsFor(const std::vector<SourceFile>& files) const;
   const std::vector<Name>& names() const { return names_; }
   JSString* atom(size_t index) const { return atoms_[index]; }
   JS::Stencil* chunk(size_t index) const { return chunks_[index]; }
 
  private:
+  struct Polyfill {
+    std::string text;
+    size_t chunk = 0;
+  };
   std::vector<RefPtr<JS::Stencil>> chunks_;
   std::vector<Name> names_;
+  std::vector<Polyfill> polyfills_;
   std::vector<JSString*> atoms_;  // pinned, so they neither move nor go
   std::unordered_map<JSString*, size_t> by_atom_;
 };
@@ -46,6 +55,7 @@ class Runtime {
 struct LoadedProgram {
   std::shared_ptr<const Program> program;
   Code code;
+  std::vector<size_t> polyfills = {};  // chunks that its globals run first
 };
 
 // A global object with what belongs to it: the modules of one program and the values of the
@@ -77,6 +87,8 @@ class Realm {
   const Runtime& runtime() const { return runtime_; }
   // Whether a chunk's value has been made, and what it is.
   bool HasChunk(size_t chunk) const { return chunks_.contains(chunk); }
+  // Runs a chunk, once, for what it does. False with an exception pending if it throws.
+  bool RunChunk(JSContext* cx, size_t chunk);
 
   // The handler, once the modules have been evaluated.
   JS::PersistentRootedObject handler;

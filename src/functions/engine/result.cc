@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <js/Array.h>
+#include <js/CallAndConstruct.h>
 #include <js/Conversions.h>
 #include <js/Id.h>
 #include <js/JSON.h>
@@ -25,6 +26,7 @@ namespace {
 
 constexpr int kOk = 200;
 constexpr double kLeastStatus = 100;
+constexpr std::string_view kLineBreaks("\r\n\0", 3);
 constexpr double kMostStatus = 599;
 // JSON beyond this is not made: what is cut off would be thrown away.
 constexpr size_t kMaxBodyUnits = size_t{64} << 20U;
@@ -32,11 +34,14 @@ constexpr size_t kMaxBodyUnits = size_t{64} << 20U;
 struct Answer {
   int status = kOk;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::string> cookies;
   std::string body;
   bool base64 = false;
 };
 
-RunError Bad(std::string message) { return {.type = "ValidationError", .message = std::move(message)}; }
+RunError Bad(std::string message) {
+  return {.type = "ValidationError", .message = std::move(message)};
+}
 
 // Reads the members of an answer. Each returns false with the error filled, which is either ours or
 // what the function's own code has thrown meanwhile.
@@ -46,7 +51,8 @@ class AnswerReader {
       : cx_(cx), object_(object), error_(error) {}
 
   bool Read(Answer& answer) {
-    return ReadStatus(answer) && ReadHeaders(answer) && ReadBody(answer) && ReadBase64(answer);
+    return ReadStatus(answer) && ReadHeaders(answer) && ReadCookies(answer) && ReadBody(answer) &&
+           ReadBase64(answer);
   }
 
  private:
@@ -87,15 +93,47 @@ class AnswerReader {
     if (ids.length() > wire::kMaxResultHeaders) {
       return Refuse(fmt::format("headers has more than {} names", wire::kMaxResultHeaders));
     }
-    size_t bytes = 0;
     JS::RootedId id(cx_);
     for (size_t i = 0; i < ids.length(); ++i) {
       id = ids[i];
       if (!ReadHeader(headers, id, answer)) return false;
-      bytes += answer.headers.back().first.size() + answer.headers.back().second.size();
-      if (bytes > wire::kMaxResultHeaderBytes) {
-        return Refuse(fmt::format("headers has more than {} bytes", wire::kMaxResultHeaderBytes));
-      }
+      const auto& [name, text] = answer.headers.back();
+      if (!CountHeader(name.size() + text.size())) return false;
+    }
+    return true;
+  }
+
+  bool CountHeader(size_t bytes) {
+    header_bytes_ += bytes;
+    if (header_bytes_ <= wire::kMaxResultHeaderBytes) return true;
+    return Refuse(
+        fmt::format("headers and cookies have more than {} bytes", wire::kMaxResultHeaderBytes));
+  }
+
+  // Each is a Set-Cookie header of its own, which the map of headers cannot hold twice.
+  bool ReadCookies(Answer& answer) {
+    constexpr const char* kWanted = "cookies must be a list of strings without line breaks";
+    JS::RootedValue value(cx_);
+    if (!Get("cookies", &value)) return false;
+    if (value.isNullOrUndefined()) return true;
+    bool is_array = false;
+    uint32_t count = 0;
+    if (!JS::IsArrayObject(cx_, value, &is_array)) return Thrown();
+    if (!is_array) return Refuse(kWanted);
+    const JS::RootedObject list(cx_, &value.toObject());
+    if (!JS::GetArrayLength(cx_, list, &count)) return Thrown();
+    if (count > wire::kMaxResultHeaders) {
+      return Refuse(fmt::format("cookies has more than {} elements", wire::kMaxResultHeaders));
+    }
+    JS::RootedValue cookie(cx_);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (!JS_GetElement(cx_, list, i, &cookie)) return Thrown();
+      if (!cookie.isString()) return Refuse(kWanted);
+      std::optional<std::string> text = TextOf(cx_, cookie);
+      if (!text) return Thrown();
+      if (text->find_first_of(kLineBreaks) != std::string::npos) return Refuse(kWanted);
+      if (!CountHeader(text->size())) return false;
+      answer.cookies.push_back(*std::move(text));
     }
     return true;
   }
@@ -113,7 +151,7 @@ class AnswerReader {
     }
     std::optional<std::string> text = TextOf(cx_, value);
     if (!text) return Thrown();
-    if (text->find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
+    if (text->find_first_of(kLineBreaks) != std::string::npos) {
       return Refuse(fmt::format("the header \"{}\" has a line break in its value", *name_text));
     }
     answer.headers.emplace_back(*std::move(name_text), *std::move(text));
@@ -145,6 +183,7 @@ class AnswerReader {
   JSContext* cx_;
   JS::HandleObject object_;
   RunError& error_;
+  size_t header_bytes_ = 0;
 };
 
 // Whether the object has a member of an answer. nullopt if asking has thrown.
@@ -201,10 +240,6 @@ bool StringifyBody(JSContext* cx, JS::HandleValue value, Answer& answer, RunErro
     error.message = "the result cannot be written as JSON: " + error.message;
     return false;
   }
-  if (sink.text.empty() || sink.text == u"undefined") {
-    error = Bad("the result cannot be written as JSON: it is a function or a symbol");
-    return false;
-  }
   answer.body = Utf8OfUnits(sink.text);
   answer.headers.emplace_back("content-type", "application/json");
   return true;
@@ -243,10 +278,20 @@ ResultText Write(const Answer& answer) {
   }
   const std::string end =
       fmt::format(",\"isBase64Encoded\":{}}}", answer.base64 ? "true" : "false");
-  out.json += "},\"body\":";
+  out.json += '}';
+  if (!answer.cookies.empty()) {
+    out.json += ",\"cookies\":[";
+    for (const std::string& cookie : answer.cookies) {
+      AppendJsonString(cookie, out.json);
+      out.json += ',';
+    }
+    out.json.back() = ']';
+  }
+  out.json += ",\"body\":";
   const size_t used = out.json.size() + end.size();
   const std::string_view body =
-      FittingBody(answer.body, wire::kMaxResultBytes - std::min(used, wire::kMaxResultBytes - 2), answer.base64);
+      FittingBody(answer.body, wire::kMaxResultBytes - std::min(used, wire::kMaxResultBytes - 2),
+                  answer.base64);
   out.truncated = body.size() < answer.body.size();
   AppendJsonString(body, out.json);
   out.json += end;
@@ -260,6 +305,10 @@ std::optional<ResultText> MakeResult(JSContext* cx, JS::HandleValue value, RunEr
   if (value.isNullOrUndefined()) return Write(answer);
   if (value.isBigInt()) {
     error = Bad("the result cannot be written as JSON: it is a BigInt");
+    return std::nullopt;
+  }
+  if (value.isSymbol() || (value.isObject() && JS::IsCallable(&value.toObject()))) {
+    error = Bad("the result cannot be written as JSON: it is a function or a symbol");
     return std::nullopt;
   }
   if (value.isObject()) {

@@ -12,6 +12,7 @@ namespace cairn::functions {
 
 // What a handler returned, as the JSON that callers get:
 //   {"statusCode":200,"headers":{"name":"value"},"body":"text","isBase64Encoded":false}
+// and, before the body, "cookies":["a=b"] if there are any: each is a Set-Cookie header.
 struct ResultText {
   std::string json;
   bool truncated = false;

@@ -106,6 +106,11 @@ std::vector<std::string> ValuesOf(const EnvMap& env) {
 
 }  // namespace
 
+Error NoSecretKeys() {
+  return Refuse(Code::kSecretsUnavailable,
+                "the server has no key for env and secrets; set functions.secrets_key_file");
+}
+
 Result<SecretKeys> SecretKeys::Parse(std::string_view text) {
   SecretKeys keys;
   while (!text.empty()) {
@@ -132,10 +137,7 @@ Result<SecretKeys> SecretKeys::Parse(std::string_view text) {
 
 Result<Bytes> SecretKeys::Seal(BytesView plain, std::string_view stored_under,
                                Random& random) const {
-  if (keys_.empty()) {
-    return Refuse(Code::kSecretsUnavailable,
-                  "the server has no key for env and secrets; set functions.secrets_key_file");
-  }
+  if (keys_.empty()) return NoSecretKeys();
   const Bytes nonce = random.NextBytes(kNonceBytes);
   Bytes sealed(kMagic);
   sealed.append(keys_.front().id).append(nonce);

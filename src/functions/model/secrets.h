@@ -21,6 +21,9 @@
 // open.
 namespace cairn::functions {
 
+// CS_SECRETS_UNAVAILABLE, saying how to give the server a key.
+Error NoSecretKeys();
+
 // The keys that the configuration gives, the newest first: it seals, all open. Immutable; safe to
 // use from any thread.
 class SecretKeys {

@@ -16,7 +16,8 @@ constexpr size_t kSmall = 4'096;
 constexpr size_t kMaxShaBytes = 128;
 constexpr size_t kMaxNameBytes = 256;
 constexpr size_t kMaxFilesBytes =
-    wire::kMaxBundleBytes + wire::kMaxBundleFiles * (wire::kMaxBundlePathBytes + 2 * sizeof(uint32_t)) + kSmall;
+    wire::kMaxBundleBytes +
+    wire::kMaxBundleFiles * (wire::kMaxBundlePathBytes + 2 * sizeof(uint32_t)) + kSmall;
 
 enum class Kind : uint8_t {
   kRun = 1,
@@ -205,7 +206,8 @@ template <>
 const std::vector<Row<ToChild>>& Rows() {
   static const std::vector<Row<ToChild>> rows = {
       {Kind::kRun,
-       kMaxFilesBytes + wire::kMaxCompiledBytes + wire::kMaxEventBytes + wire::kMaxContextBytes + wire::kMaxEnvBytes,
+       kMaxFilesBytes + wire::kMaxCompiledBytes + wire::kMaxEventBytes + wire::kMaxContextBytes +
+           wire::kMaxEnvBytes,
        [](Reader& in) -> ToChild { return ReadRun(in); }},
       {Kind::kHostReply, wire::kMaxHostReplyBytes + kSmall,
        [](Reader& in) -> ToChild { return ReadHostReply(in); }},
@@ -219,7 +221,8 @@ const std::vector<Row<ToServer>>& Rows() {
   static const std::vector<Row<ToServer>> rows = {
       {Kind::kHostCall, wire::kMaxHostCallBytes + kSmall,
        [](Reader& in) -> ToServer { return ReadHostCall(in); }},
-      {Kind::kLog, wire::kMaxLogLineBytes + kSmall, [](Reader& in) -> ToServer { return ReadLog(in); }},
+      {Kind::kLog, wire::kMaxLogLineBytes + kSmall,
+       [](Reader& in) -> ToServer { return ReadLog(in); }},
       {Kind::kRunResult,
        wire::kMaxResultBytes + wire::kMaxErrorMessageBytes + wire::kMaxErrorStackBytes + kSmall,
        [](Reader& in) -> ToServer { return ReadRunResult(in); }},

@@ -71,7 +71,9 @@ Result<json::value> ImportJobs(house::ApiClient& client, const std::string& file
     first = next;
   }
   if (in.bad()) return FileError(file, errno);
-  return Error{ErrorCode::kInvalid, fmt::format("{} has no last line: nothing is restored", file)};
+  return Error{
+      ErrorCode::kInvalid,
+      fmt::format("{} is incomplete, its last line is missing: nothing was restored", file)};
 }
 
 }  // namespace cairn::jobs

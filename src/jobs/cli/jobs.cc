@@ -266,7 +266,8 @@ Result<Asked> Bulk(ApiClient& client, const VerbCall& call) {
   } else if (!filter.empty()) {
     body["filter"] = filter;
   } else {
-    return Error{ErrorCode::kInvalid, "name jobs, or which ones with --queue, --state or --filter"};
+    return Error{ErrorCode::kInvalid,
+                 "give job ids, or select jobs with --queue, --state or --filter"};
   }
   if (!call.Text("to").empty()) body["move_to_queue"] = call.Text("to");
   if (!call.Text("priority").empty()) body["priority"] = call.Text("priority");
@@ -399,7 +400,7 @@ std::vector<VerbOption> Options() {
        .initial = -1},
       {.name = "wait",
        .value_name = "SECONDS",
-       .description = "enqueue: wait up to so many seconds for the job to end, and show it",
+       .description = "enqueue: wait this many seconds at most for the job to end, then show it",
        .kind = Kind::kNumber,
        .initial = -1,
        .most = 60},

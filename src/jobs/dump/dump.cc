@@ -165,7 +165,7 @@ Result<void> AppendLine(const DumpLine& line, std::string& out) {
 
 Result<Dump> Dump::Begin(std::unique_ptr<store::Snapshot> snapshot) {
   CAIRN_ASSIGN_OR_RETURN(const bool restoring, IsRestoring(*snapshot));
-  if (restoring) return Error{ErrorCode::kConflict, "a restore is being carried out"};
+  if (restoring) return Error{ErrorCode::kConflict, "a restore is running"};
   return Dump(std::move(snapshot));
 }
 

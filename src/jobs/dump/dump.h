@@ -43,7 +43,7 @@ namespace cairn::jobs {
 // Makes a dump of what `snapshot` has. Used by one thread at a time.
 class Dump {
  public:
-  // kConflict while a restore is being carried out.
+  // kConflict while a restore is running.
   static Result<Dump> Begin(std::unique_ptr<store::Snapshot> snapshot);
 
   // Some of the lines, each with its line break; empty at the end. An error, also for what a dump
@@ -82,7 +82,7 @@ struct RestoreReport {
 // is being carried out is gone on with, whatever `text` is.
 Result<RestoreReport> Restore(store::Store& store, int64_t first_line, std::string_view text);
 
-// Whether a restore is being carried out, or was when the process ended.
+// Whether a restore is running, or was when the process ended.
 Result<bool> IsRestoring(store::Reader& reader);
 
 }  // namespace cairn::jobs

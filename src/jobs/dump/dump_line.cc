@@ -360,7 +360,7 @@ class Reader {
   const std::string& Finish() {
     for (size_t i = 0; i < members_.size(); ++i) {
       if (!used_[i])
-        Fault("there is no member '{}' here, or it is there twice", Printable(members_[i].name));
+        Fault("the member '{}' is unknown here or appears twice", Printable(members_[i].name));
     }
     return fault_;
   }
@@ -404,10 +404,10 @@ void CheckId(std::string_view member, const std::string& id, Reader& reader) {
   if (!IsId(id)) reader.Fault("{} is not an id", member);
 }
 void CheckJson(std::string_view member, const std::string& text, Reader& reader) {
-  if (!text.empty() && !IsJson(text)) reader.Fault("{} is no JSON", member);
+  if (!text.empty() && !IsJson(text)) reader.Fault("{} is not valid JSON", member);
 }
 void CheckDocument(const std::string& document, Reader& reader) {
-  if (!IsJson(document, JsonKind::kObject)) reader.Fault("document is no JSON object");
+  if (!IsJson(document, JsonKind::kObject)) reader.Fault("document is not a JSON object");
 }
 
 void CheckLine(const HeaderLine& line, Reader& reader) {
@@ -510,7 +510,7 @@ template <size_t index = 0>
 Result<DumpLine> ParseAs(std::string_view type, Reader& reader) {
   if constexpr (index == kTypes.size()) {
     return Refuse(Reason::kValidation,
-                  fmt::format("type '{}' is none that a dump has", Printable(type)));
+                  fmt::format("'{}' is not a type of line that a dump has", Printable(type)));
   } else {
     if (kTypes[index] != type) return ParseAs<index + 1>(type, reader);
     using Line = std::variant_alternative_t<index, DumpLine>;
@@ -536,7 +536,7 @@ std::string FormatLine(const DumpLine& line) {
 
 Result<DumpLine> ParseLine(std::string_view text) {
   auto members = MembersOf(text);
-  if (!members) return Refuse(Reason::kValidation, "this is no JSON object");
+  if (!members) return Refuse(Reason::kValidation, "the line is not a JSON object");
   Reader reader(*std::move(members));
   std::string type;
   reader("type", type);

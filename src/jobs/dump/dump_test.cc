@@ -331,7 +331,7 @@ TEST_F(DumpTest, LinesComeInPartsAndMayComeTwice) {
     EXPECT_THAT(RestoreInto(to_, pair, static_cast<int64_t>(i) + 1), HasSubstr("taken"));
   }
   EXPECT_THAT(RestoreInto(to_, lines.back(), static_cast<int64_t>(lines.size()) + 5),
-              HasSubstr(fmt::format("line {} is to come", lines.size())));
+              HasSubstr(fmt::format("expected line {} next", lines.size())));
   EXPECT_THAT(RestoreInto(to_, lines.back(), static_cast<int64_t>(lines.size())),
               HasSubstr("restored"));
   EXPECT_EQ(Rows(to_), Rows(from_));
@@ -414,19 +414,19 @@ TEST_F(DumpTest, AMistakeIsToldByItsLineAndMemberAndLeavesNothing) {
       {R"("name":"q")", R"("name":"")", "line 2: queue: name is not the name of a queue"},
       {R"("counts":[1,)", R"("counts":[)", "line 2: queue: counts is not a list of that many"},
       {R"("counts":[1,)", R"("counts":[2,)", "queue q: counts has 1 pending jobs more"},
-      {R"("parked":)", R"("parkd":)", "there is no member 'parkd'"},
+      {R"("parked":)", R"("parkd":)", "the member 'parkd' is unknown here"},
       {R"("enqueued":1)", R"("enqueued":1,"enqueued":1)", "'enqueued' here, or it is there twice"},
       {R"("key":"u")", R"("key":["u"])", "line 3: unique_lock: key is not text"},
       {R"("state":"pending")", R"("state":"asleep")", "line 4: job: state is not one of"},
       {R"("state":"pending",)", "", "line 4: job: state is missing"},
       {R"("state":"pending")", R"("state":"active")", "line 4: job: lease_token"},
-      {R"("payload":"{)", R"("payload":"{{)", "line 4: job: payload is no JSON"},
+      {R"("payload":"{)", R"("payload":"{{)", "line 4: job: payload is not valid JSON"},
       {R"("queue":"q","state")", R"("queue":"p","state")", "queue p: counts has -1 pending"},
       {R"("id":"job_)", R"("id":"jb_)", "line 4: job: id is not an id"},
-      {R"({"type":"job")", R"({"type":"job)", "line 4: this is no JSON object"},
+      {R"({"type":"job")", R"({"type":"job)", "line 4: the line is not a JSON object"},
       {R"("lines":4)", R"("lines":5)", "line 5: end: lines and jobs are 5 and 1"},
       {R"("jobs":1})", "\"jobs\":1}\n{\"type\":\"end\"}", "line 6: the dump was at its end"},
-      {R"({"type":"end")", "\n{\"type\":\"end\"", "line 5: this is no JSON object"},
+      {R"({"type":"end")", "\n{\"type\":\"end\"", "line 5: the line is not a JSON object"},
   };
   for (const Mistake& mistake : mistakes) {
     std::string changed = dump;

@@ -65,7 +65,7 @@ Result<std::optional<RestoreState>> LoadState(store::Reader& reader) {
     *number = static_cast<int64_t>(bytes.Big64());
   }
   if (!bytes.AtEnd() || state.pass > Pass::kClean) {
-    return Error{ErrorCode::kCorruption, "the state of a restore is none"};
+    return Error{ErrorCode::kCorruption, "the state of the restore cannot be decoded"};
   }
   return std::optional(state);
 }
@@ -101,8 +101,10 @@ Result<void> CheckEmpty(store::Reader& reader) {
   CAIRN_ASSIGN_OR_RETURN(const std::vector<Webhook> webhooks, LoadWebhooks(reader));
   if (!webhooks.empty() && found.empty()) found = "webhooks";
   if (found.empty()) return {};
-  return Error{ErrorCode::kConflict,
-               fmt::format("there are {} already: a dump is restored into an empty queue", found)};
+  return Error{
+      ErrorCode::kConflict,
+      fmt::format("there are {} already: a dump can only be restored into an empty job queue",
+                  found)};
 }
 
 std::vector<std::string_view> SplitLines(std::string_view text) {
@@ -363,7 +365,7 @@ class Restorer {
                             const std::optional<RestoreState>& before) {
     RestoreState state;
     if (first_line == 1) {
-      if (text.empty()) return Refuse(Reason::kValidation, "line 1: there is none");
+      if (text.empty()) return Refuse(Reason::kValidation, "line 1: the dump is empty");
       CAIRN_ASSIGN_OR_RETURN(const auto snapshot, store_.Read());
       CAIRN_RETURN_IF_ERROR(CheckEmpty(*snapshot));
       CAIRN_RETURN_IF_ERROR(Change(TakingScopes(), [](store::Transaction& transaction) {
@@ -375,7 +377,7 @@ class Restorer {
       state = *before;
     }
     if (first_line > state.lines + 1) {
-      return Error{ErrorCode::kConflict, fmt::format("line {} is to come", state.lines + 1)};
+      return Error{ErrorCode::kConflict, fmt::format("expected line {} next", state.lines + 1)};
     }
     std::vector<std::string_view> lines = SplitLines(text);
     const auto known = static_cast<size_t>(state.lines + 1 - first_line);
@@ -413,7 +415,7 @@ class Restorer {
                                const RestoreState& after, std::span<const std::string_view> lines) {
     CAIRN_ASSIGN_OR_RETURN(const auto current, LoadState(transaction));
     if (!current || current->pass != Pass::kTake || current->lines != before.lines) {
-      return Error{ErrorCode::kConflict, "somebody else restores at the same time"};
+      return Error{ErrorCode::kConflict, "another restore is running"};
     }
     int64_t number = before.lines;
     for (const std::string_view line : lines) transaction.Put(InJobs(LineKey(++number)), line);
@@ -476,7 +478,7 @@ class Restorer {
     const auto begin = [](store::Transaction& transaction) -> Result<void> {
       CAIRN_ASSIGN_OR_RETURN(auto state, LoadState(transaction));
       if (!state || !IsComplete(*state)) {
-        return Error{ErrorCode::kConflict, "somebody else restores at the same time"};
+        return Error{ErrorCode::kConflict, "another restore is running"};
       }
       if (state->pass != Pass::kTake) return {};
       CAIRN_RETURN_IF_ERROR(CheckEmpty(transaction));

@@ -136,98 +136,55 @@ awaitable<Result<HttpReply>> GetWait(SharedParts parts, const RouteCall& call) {
 
 // --- Changing -----------------------------------------------------------------------------------
 
-// Runs `change` on the job; its answer is {"status": what `change` returned}.
-using JobChange = std::function<Result<std::string_view>(Context&, const std::string& id)>;
-
-awaitable<Result<HttpReply>> ChangeJob(SharedParts parts, std::string id, Held held,
-                                       JobChange change) {
-  AddJobScopes(id, held);
-  std::string_view status;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(status, change(context, id));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(StatusReply(200, status));
+Result<JobRequest> JobOf(const RouteCall& call) {
+  return JobRequest{.id = call.PathValue("id"), .reason = TextOf(call.body, "reason")};
 }
 
 awaitable<Result<HttpReply>> PostRetry(SharedParts parts, const RouteCall& call) {
-  JobChange change = [](Context& context, const std::string& id) -> Result<std::string_view> {
-    CAIRN_RETURN_IF_ERROR(Retry(context, id, {}));
-    return std::string_view("retried");
-  };
-  return ChangeJob(std::move(parts), call.PathValue("id"), {}, std::move(change));
+  const Result<RetryRequest> request = RetryRequest{.id = call.PathValue("id")};
+  return Perform(std::move(parts), request, operations::kRetry, "retried");
+}
+
+HttpResponse CancelledReply(const CancelResult& result) {
+  return StatusReply(200, result.was_active ? "cancelling" : "cancelled");
 }
 
 awaitable<Result<HttpReply>> PostCancel(SharedParts parts, const RouteCall& call) {
-  JobChange change = [reason = TextOf(call.body, "reason")](
-                         Context& context, const std::string& id) -> Result<std::string_view> {
-    CAIRN_ASSIGN_OR_RETURN(const CancelResult result, Cancel(context, id, reason));
-    return std::string_view(result.was_active ? "cancelling" : "cancelled");
-  };
-  return ChangeJob(std::move(parts), call.PathValue("id"), {}, std::move(change));
+  return Perform(std::move(parts), JobOf(call), operations::kCancel, CancelledReply);
 }
 
 awaitable<Result<HttpReply>> PostHold(SharedParts parts, const RouteCall& call) {
-  JobChange change = [reason = TextOf(call.body, "reason")](
-                         Context& context, const std::string& id) -> Result<std::string_view> {
-    CAIRN_RETURN_IF_ERROR(Hold(context, id, reason));
-    return std::string_view("held");
-  };
-  return ChangeJob(std::move(parts), call.PathValue("id"), {}, std::move(change));
+  return Perform(std::move(parts), JobOf(call), operations::kHold, "held");
 }
 
 awaitable<Result<HttpReply>> PostApprove(SharedParts parts, const RouteCall& call) {
-  JobChange change = [](Context& context, const std::string& id) -> Result<std::string_view> {
-    CAIRN_RETURN_IF_ERROR(Approve(context, id));
-    return std::string_view("pending");
-  };
-  return ChangeJob(std::move(parts), call.PathValue("id"), {}, std::move(change));
+  return Perform(std::move(parts), JobOf(call), operations::kApprove, "pending");
 }
 
 awaitable<Result<HttpReply>> PostReject(SharedParts parts, const RouteCall& call) {
-  JobChange change = [reason = TextOf(call.body, "reason")](
-                         Context& context, const std::string& id) -> Result<std::string_view> {
-    CAIRN_RETURN_IF_ERROR(Reject(context, id, reason));
-    return std::string_view("dead");
-  };
-  return ChangeJob(std::move(parts), call.PathValue("id"), {}, std::move(change));
+  return Perform(std::move(parts), JobOf(call), operations::kReject, "dead");
 }
 
 awaitable<Result<HttpReply>> PostMove(SharedParts parts, const RouteCall& call) {
-  const std::string queue = TextOf(call.body, "queue");
-  Held held;
-  AddMoveScopes(call.PathValue("id"), queue, held);
-  JobChange change = [queue](Context& context, const std::string& id) -> Result<std::string_view> {
-    CAIRN_RETURN_IF_ERROR(Move(context, id, queue));
-    return std::string_view("moved");
-  };
-  return ChangeJob(std::move(parts), call.PathValue("id"), std::move(held), std::move(change));
+  const Result<MoveRequest> request =
+      MoveRequest{.id = call.PathValue("id"), .queue = TextOf(call.body, "queue")};
+  return Perform(std::move(parts), request, operations::kMove, "moved");
 }
 
 awaitable<Result<HttpReply>> DeleteJob(SharedParts parts, const RouteCall& call) {
-  JobChange change = [](Context& context, const std::string& id) -> Result<std::string_view> {
-    CAIRN_RETURN_IF_ERROR(Delete(context, id));
-    return std::string_view("deleted");
-  };
-  return ChangeJob(std::move(parts), call.PathValue("id"), {}, std::move(change));
+  const Result<JobRequest> request = JobRequest{.id = call.PathValue("id")};
+  return Perform(std::move(parts), request, operations::kDelete, "deleted");
+}
+
+HttpResponse ReplayedReply(const EnqueueResult& result) {
+  std::string text;
+  AppendEnqueued(result, text);
+  return Json(201, std::move(text));
 }
 
 awaitable<Result<HttpReply>> PostReplay(SharedParts parts, const RouteCall& call) {
-  const std::string& id = call.PathValue("id");
-  Held held;
-  AddJobScopes(id, held);
-  EnqueueResult result;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(result, Replay(context, id));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  std::string text;
-  AppendEnqueued(result, text);
-  co_return HttpReply(Json(201, std::move(text)));
+  const Result<JobRequest> request = JobRequest{.id = call.PathValue("id")};
+  return Perform(std::move(parts), request, operations::kReplay, ReplayedReply);
 }
 
 awaitable<Result<HttpReply>> GetVerification(SharedParts parts, const RouteCall& /*call*/) {

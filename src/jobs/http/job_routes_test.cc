@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "jobs/testing/route_server.h"
+#include "tests/support/await.h"
 
 namespace cairn::jobs {
 namespace {
@@ -89,7 +90,7 @@ TEST_F(JobRoutesTest, AnEndIsWaitedFor) {
     asked = true;
     body = client.Get("/api/v1/jobs/" + id + "/wait?timeout=60")->body;
   });
-  while (!asked) std::this_thread::yield();
+  cairn::testing::Await("the other client", [&] { return asked.load(); });
   const json::value job = server_.Fetch("q");
   server_.PostOk("/ack/" + id, fmt::format(R"({{"lease_token":"{}","result":"done"}})",
                                            Text(job, "lease_token")));
@@ -167,7 +168,7 @@ TEST_F(JobRoutesTest, ADrainWaitsUntilNothingRuns) {
     asked = true;
     body = client.Post("/api/v1/queues/q/drain?timeout=60", "")->body;
   });
-  while (!asked) std::this_thread::yield();
+  cairn::testing::Await("the other client", [&] { return asked.load(); });
   server_.PostOk("/ack/" + id);
   waiting.join();
   EXPECT_EQ(body, R"({"status":"drained","active":0})");

@@ -21,7 +21,7 @@ namespace {
 using doors::RouteCall;
 using net::HttpReply;
 
-HttpReply EnqueuedReply(const EnqueueResult& result) {
+net::HttpResponse EnqueuedReply(const EnqueueResult& result) {
   std::string text;
   AppendEnqueued(result, text);
   return Json(result.existing ? 200 : 201, std::move(text));
@@ -35,30 +35,16 @@ void TakeHeaders(const net::HttpRequest& http, EnqueueRequest& request) {
   }
 }
 
-// `request` stays where it is until this has returned.
-awaitable<Result<HttpReply>> EnqueueOne(SharedParts parts, const EnqueueRequest& request) {
-  Held held;
-  AddEnqueueScopes(request, held);
-  EnqueueResult result;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(result, Enqueue(context, request));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return EnqueuedReply(result);
-}
-
 // What is no JSON at all has a code of its own.
-HttpReply NotJsonReply() { return Json(400, ErrorBody("not_json", "the body is not JSON")); }
+awaitable<Result<HttpReply>> RefuseNotJson() {
+  co_return HttpReply(Json(400, ErrorBody("not_json", "the body is not JSON")));
+}
 
 awaitable<Result<HttpReply>> PostEnqueue(SharedParts parts, const RouteCall& call) {
   Result<EnqueueRequest> request = ParseEnqueue(call.request.body);
-  if (!request.ok()) {
-    co_return IsJson(call.request.body) ? HttpReply(ErrorReply(request.error())) : NotJsonReply();
-  }
-  TakeHeaders(call.request, *request);
-  co_return co_await EnqueueOne(std::move(parts), *request);
+  if (!request.ok() && !IsJson(call.request.body)) return RefuseNotJson();
+  if (request.ok()) TakeHeaders(call.request, *request);
+  return Perform(std::move(parts), std::move(request), operations::kEnqueue, EnqueuedReply);
 }
 
 // --- Several at once ----------------------------------------------------------------------------
@@ -132,7 +118,7 @@ Result<EnqueueBatchRequest> ParseSeveral(const net::HttpRequest& http) {
   return request;
 }
 
-std::string BatchReply(const EnqueueBatchResult& result) {
+net::HttpResponse EnqueuedBatchReply(const EnqueueBatchResult& result) {
   std::string text = R"({"job_ids":[)";
   for (size_t i = 0; i < result.jobs.size(); ++i) {
     if (i > 0) text.push_back(',');
@@ -143,28 +129,18 @@ std::string BatchReply(const EnqueueBatchResult& result) {
     text += R"(,"batch_id":)";
     AppendJsonString(result.batch_id, text);
   }
-  return text + "}";
+  return Json(201, text + "}");
 }
 
-awaitable<Result<HttpReply>> EnqueueSeveral(SharedParts parts, const EnqueueBatchRequest& request) {
-  Held held;
-  AddEnqueueScopes(request, held);
-  EnqueueBatchResult result;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(result, EnqueueBatch(context, request));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(201, BatchReply(result)));
+awaitable<Result<HttpReply>> EnqueueSeveral(SharedParts parts, const RouteCall& call,
+                                            Result<EnqueueBatchRequest> request) {
+  if (!request.ok() && !IsJson(call.request.body)) return RefuseNotJson();
+  return Perform(std::move(parts), std::move(request), operations::kEnqueueBatch,
+                 EnqueuedBatchReply);
 }
 
 awaitable<Result<HttpReply>> PostEnqueueBatch(SharedParts parts, const RouteCall& call) {
-  const Result<EnqueueBatchRequest> request = ParseSeveral(call.request);
-  if (!request.ok()) {
-    co_return IsJson(call.request.body) ? HttpReply(ErrorReply(request.error())) : NotJsonReply();
-  }
-  co_return co_await EnqueueSeveral(std::move(parts), *request);
+  return EnqueueSeveral(std::move(parts), call, ParseSeveral(call.request));
 }
 
 // --- What others send ---------------------------------------------------------------------------
@@ -219,65 +195,40 @@ Result<EnqueueRequest> InboundRequest(const RouteCall& call) {
 
 awaitable<Result<HttpReply>> PostInbound(SharedParts parts, const RouteCall& call) {
   Result<EnqueueRequest> request = InboundRequest(call);
-  if (!request.ok()) co_return HttpReply(ErrorReply(request.error()));
-  TakeHeaders(call.request, *request);
-  co_return co_await EnqueueOne(std::move(parts), *request);
+  if (request.ok()) TakeHeaders(call.request, *request);
+  return Perform(std::move(parts), std::move(request), operations::kEnqueue, EnqueuedReply);
 }
 
 // --- Open batches -------------------------------------------------------------------------------
 
+net::HttpResponse OpenedReply(const Batch& batch) { return Json(201, BatchJson(batch)); }
+net::HttpResponse BatchReply(const Batch& batch) { return Json(200, BatchJson(batch)); }
+
 awaitable<Result<HttpReply>> PostBatch(SharedParts parts, const RouteCall& call) {
-  const BatchOptions options{
-      .callback_queue = TextOf(call.body, "callback_queue"),
-      .callback_payload = std::string(RawOf(call.request.body, "callback_payload"))};
-  Held held;
-  AddBatchScopes(options, held);
-  Batch batch;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(batch, OpenBatch(context, options));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(201, BatchJson(batch)));
+  const Result<BatchOptions> options =
+      BatchOptions{.callback_queue = TextOf(call.body, "callback_queue"),
+                   .callback_payload = std::string(RawOf(call.request.body, "callback_payload"))};
+  return Perform(std::move(parts), options, operations::kOpenBatch, OpenedReply);
 }
 
 awaitable<Result<HttpReply>> PostBatchJobs(SharedParts parts, const RouteCall& call) {
   Result<EnqueueBatchRequest> several = ParseSeveral(call.request);
   if (several.ok() && several->batch) several = Bad("batch: these jobs join one");
-  if (!several.ok()) {
-    co_return IsJson(call.request.body) ? HttpReply(ErrorReply(several.error())) : NotJsonReply();
+  if (several.ok()) {
+    for (EnqueueRequest& job : several->jobs) job.batch_id = call.PathValue("id");
   }
-  for (EnqueueRequest& job : several->jobs) job.batch_id = call.PathValue("id");
-  co_return co_await EnqueueSeveral(std::move(parts), *several);
+  return EnqueueSeveral(std::move(parts), call, std::move(several));
 }
 
+Result<JobRequest> BatchOf(const RouteCall& call) { return JobRequest{.id = call.PathValue("id")}; }
+
 awaitable<Result<HttpReply>> PostSeal(SharedParts parts, const RouteCall& call) {
-  const std::string& id = call.PathValue("id");
-  Held held;
-  AddJobScopes(id, held);
-  Batch batch;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(batch, SealBatch(context, id));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(200, BatchJson(batch)));
+  return Perform(std::move(parts), BatchOf(call), operations::kSealBatch, BatchReply);
 }
 
 awaitable<Result<HttpReply>> GetOneBatch(SharedParts parts, const RouteCall& call) {
-  const std::string& id = call.PathValue("id");
-  Held held;
-  AddJobScopes(id, held);
-  Batch batch;
-  const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(batch, GetBatch(transaction, id));
-    return CheckBatch(parts->queues(), batch);
-  };
-  const Result<void> done = co_await Look(*parts, held, body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(200, BatchJson(batch)));
+  return PerformRead(std::move(parts), JobRequest{.id = call.PathValue("id")},
+                     operations::kGetBatch, BatchReply);
 }
 
 }  // namespace

@@ -45,33 +45,22 @@ awaitable<Result<HttpReply>> GetQueues(SharedParts parts, const RouteCall& /*cal
   co_return HttpReply(Json(200, std::move(text)));
 }
 
-// What `append` shows of the queue that the path names.
-awaitable<Result<HttpReply>> ShowQueue(SharedParts parts, const RouteCall& call,
-                                       void (*append)(const QueueInfo&, std::string&)) {
-  const std::string& queue = call.PathValue("queue");
-  Held held;
-  held.AddQueue(queue);
+HttpResponse QueueReply(const QueueInfo& info) {
   std::string text;
-  const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_RETURN_IF_ERROR(CheckQueue(parts->queues(), queue));
-    CAIRN_ASSIGN_OR_RETURN(const QueueInfo info, GetQueue(transaction, queue));
-    text.clear();
-    append(info, text);
-    return {};
-  };
-  const Result<void> done = co_await Look(*parts, held, body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(200, std::move(text)));
+  AppendQueue(info, text);
+  return Json(200, std::move(text));
 }
+HttpResponse ConfigReply(const QueueConfig& config) { return Json(200, QueueConfigJson(config)); }
+HttpResponse ConfigOfReply(const QueueInfo& info) { return ConfigReply(info.config); }
+
+QueueRequest QueueOf(const RouteCall& call) { return {.queue = call.PathValue("queue")}; }
 
 awaitable<Result<HttpReply>> GetOneQueue(SharedParts parts, const RouteCall& call) {
-  return ShowQueue(std::move(parts), call, AppendQueue);
+  return PerformRead(std::move(parts), QueueOf(call), operations::kGetQueue, QueueReply);
 }
 
 awaitable<Result<HttpReply>> GetConfig(SharedParts parts, const RouteCall& call) {
-  return ShowQueue(std::move(parts), call, [](const QueueInfo& info, std::string& text) {
-    text += QueueConfigJson(info.config);
-  });
+  return PerformRead(std::move(parts), QueueOf(call), operations::kGetQueue, ConfigOfReply);
 }
 
 awaitable<Result<HttpReply>> GetWorkers(SharedParts parts, const RouteCall& /*call*/) {
@@ -96,59 +85,39 @@ awaitable<Result<HttpReply>> GetInfo(SharedParts parts, const RouteCall& /*call*
 
 // --- Changing -----------------------------------------------------------------------------------
 
-using QueueChange = std::function<Result<void>(Context&, const std::string& queue)>;
-
-awaitable<Result<HttpReply>> ChangeQueue(SharedParts parts, std::string queue,
-                                         std::string_view status, QueueChange change) {
-  Held held;
-  held.AddQueue(queue);
-  const ChangeBody body = [&](Context& context) { return change(context, queue); };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(StatusReply(200, status));
-}
-
 awaitable<Result<HttpReply>> PostPause(SharedParts parts, const RouteCall& call) {
-  return ChangeQueue(std::move(parts), call.PathValue("queue"), "paused", PauseQueue);
+  const Result<QueueRequest> request = QueueOf(call);
+  return Perform(std::move(parts), request, operations::kPauseQueue, "paused");
 }
 
 awaitable<Result<HttpReply>> PostResume(SharedParts parts, const RouteCall& call) {
-  return ChangeQueue(std::move(parts), call.PathValue("queue"), "resumed", ResumeQueue);
+  const Result<QueueRequest> request = QueueOf(call);
+  return Perform(std::move(parts), request, operations::kResumeQueue, "resumed");
 }
 
 awaitable<Result<HttpReply>> PostConcurrency(SharedParts parts, const RouteCall& call) {
-  const int64_t max = NumberOf(call.body, "max").value_or(0);
-  QueueChange change = [max](Context& context, const std::string& queue) {
-    return SetConcurrency(context, queue, max);
-  };
-  return ChangeQueue(std::move(parts), call.PathValue("queue"), "updated", std::move(change));
+  const Result<ConcurrencyRequest> request = ConcurrencyRequest{
+      .queue = call.PathValue("queue"), .max = NumberOf(call.body, "max").value_or(0)};
+  return Perform(std::move(parts), request, operations::kSetConcurrency, "updated");
 }
 
 awaitable<Result<HttpReply>> PostThrottle(SharedParts parts, const RouteCall& call) {
-  const int64_t rate = NumberOf(call.body, "rate").value_or(0);
-  const int64_t window_ms = NumberOf(call.body, "window_ms").value_or(0);
-  QueueChange change = [rate, window_ms](Context& context, const std::string& queue) {
-    return SetThrottle(context, queue, rate, window_ms);
-  };
-  return ChangeQueue(std::move(parts), call.PathValue("queue"), "updated", std::move(change));
+  const Result<ThrottleRequest> request =
+      ThrottleRequest{.queue = call.PathValue("queue"),
+                      .rate = NumberOf(call.body, "rate").value_or(0),
+                      .window_ms = NumberOf(call.body, "window_ms").value_or(0)};
+  return Perform(std::move(parts), request, operations::kSetThrottle, "updated");
 }
 
 awaitable<Result<HttpReply>> DeleteThrottle(SharedParts parts, const RouteCall& call) {
-  return ChangeQueue(std::move(parts), call.PathValue("queue"), "removed", RemoveThrottle);
+  const Result<QueueRequest> request = QueueOf(call);
+  return Perform(std::move(parts), request, operations::kRemoveThrottle, "removed");
 }
 
 awaitable<Result<HttpReply>> PatchConfig(SharedParts parts, const RouteCall& call) {
-  const std::string& queue = call.PathValue("queue");
-  Held held;
-  held.AddQueue(queue);
-  QueueConfig config;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(config, ConfigureQueue(context, queue, call.request.body));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(200, QueueConfigJson(config)));
+  const Result<ConfigRequest> request =
+      ConfigRequest{.queue = call.PathValue("queue"), .patch = call.request.body};
+  return Perform(std::move(parts), request, operations::kConfigureQueue, ConfigReply);
 }
 
 // --- Work on many jobs --------------------------------------------------------------------------

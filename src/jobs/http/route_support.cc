@@ -119,9 +119,20 @@ std::string TraceOf(const net::HttpRequest& request) {
   return request.trace_parent ? request.trace_parent->ToString() : std::string();
 }
 
+doors::ErrorForm JobErrorForm() {
+  return {.prefix = "/api/v1",
+          .body =
+              [](const doors::ToldError& error) {
+                return error.is_refusal ? BodyWithCode(error.code, error.message)
+                                        : ErrorBody(error.code, error.message);
+              },
+          .schema = kErrorSchema,
+          .read_refusal = ReadRefusal};
+}
+
 void AddJobRoutes(const RouteParts& given, doors::RouteTable& table) {
   const auto parts = std::make_shared<const RouteParts>(given);
-  table.SetErrorForm({.prefix = "/api/v1", .body = ErrorBody, .schema = kErrorSchema});
+  table.SetErrorForm(JobErrorForm());
   AddProducerRoutes(parts, table);
   AddWorkerRoutes(parts, table);
   AddOneJobRoutes(parts, table);

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "doors/http/request_values.h"
 #include "doors/http/route_table.h"
 #include "jobs/http/routes.h"
+#include "jobs/operations/operation.h"
 #include "jobs/operations/operations.h"
 #include "jobs/operations/store_access.h"
 
@@ -55,6 +57,64 @@ std::string ErrorBody(std::string_view code, std::string_view message);
 
 // A row's answer that is an error.
 doors::RouteResponse Refused(int status, std::string_view description);
+
+// --- Operations ---------------------------------------------------------------------------------
+
+template <typename Answer>
+using Replier = net::HttpResponse (*)(const Answer&);
+
+// Answers a route by an operation that it shares with the commands: locks what the request names,
+// runs it, and answers. A request that was refused is the answer.
+//
+//   return Perform(parts, FailOf(call), operations::kFail, FailedReply);
+template <typename Request, typename Answer>
+awaitable<Result<net::HttpReply>> Perform(SharedParts parts, Result<Request> request,
+                                          Operation<Request, Answer> operation,
+                                          Replier<Answer> reply) {
+  if (!request.ok()) co_return net::HttpReply(ErrorReply(request.error()));
+  Held held;
+  operation.scopes(*request, held);
+  std::optional<Answer> answer;
+  const ChangeBody body = [&](Context& context) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(answer, operation.run(context, *request));
+    return {};
+  };
+  const Result<void> done = co_await Change(*parts, std::move(held), body);
+  if (!done.ok()) co_return net::HttpReply(ErrorReply(done.error()));
+  co_return net::HttpReply(reply(*answer));
+}
+
+// The answer is {"status":STATUS}.
+template <typename Request>
+awaitable<Result<net::HttpReply>> Perform(SharedParts parts, Result<Request> request,
+                                          Operation<Request, void> operation,
+                                          std::string_view status) {
+  if (!request.ok()) co_return net::HttpReply(ErrorReply(request.error()));
+  Held held;
+  operation.scopes(*request, held);
+  const ChangeBody body = [&](Context& context) { return operation.run(context, *request); };
+  const Result<void> done = co_await Change(*parts, std::move(held), body);
+  if (!done.ok()) co_return net::HttpReply(ErrorReply(done.error()));
+  co_return net::HttpReply(StatusReply(200, status));
+}
+
+// The same for an operation that only reads.
+template <typename Request, typename Answer>
+awaitable<Result<net::HttpReply>> PerformRead(SharedParts parts, Request request,
+                                              Operation<Request, Answer> operation,
+                                              Replier<Answer> reply) {
+  Held held;
+  operation.scopes(request, held);
+  std::optional<Answer> answer;
+  const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
+    Context context{transaction, held, parts->queues()};
+    CAIRN_ASSIGN_OR_RETURN(answer, operation.run(context, request));
+    return {};
+  };
+  const Result<void> done = co_await Look(*parts, held, body);
+  if (!done.ok()) co_return net::HttpReply(ErrorReply(done.error()));
+  co_return net::HttpReply(reply(*answer));
+}
 
 // --- Requests -----------------------------------------------------------------------------------
 

@@ -35,4 +35,7 @@ struct RouteParts {
 // Adds the queue's routes under /api/v1, whose errors are {"error":text,"code":CODE}.
 void AddJobRoutes(const RouteParts& parts, doors::RouteTable& table);
 
+// How errors below /api/v1 are told: {"error":text,"code":CODE}. AddJobRoutes declares it.
+doors::ErrorForm JobErrorForm();
+
 }  // namespace cairn::jobs

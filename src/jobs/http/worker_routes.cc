@@ -151,14 +151,8 @@ Result<AckRequest> AckOf(std::string id, const boost::json::value& body, std::st
 }
 
 awaitable<Result<HttpReply>> PostAck(SharedParts parts, const RouteCall& call) {
-  const Result<AckRequest> request = AckOf(call.PathValue("id"), call.body, call.request.body);
-  if (!request.ok()) co_return HttpReply(ErrorReply(request.error()));
-  Held held;
-  AddLeaseScopes(request->lease, held);
-  const ChangeBody body = [&](Context& context) { return Ack(context, *request); };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(StatusReply(200, "ok"));
+  return Perform(std::move(parts), AckOf(call.PathValue("id"), call.body, call.request.body),
+                 operations::kAck, "ok");
 }
 
 // One ack of several, and what became of it.
@@ -230,42 +224,32 @@ Result<FailRequest> FailOf(const RouteCall& call) {
   return request;
 }
 
-awaitable<Result<HttpReply>> PostFail(SharedParts parts, const RouteCall& call) {
-  const Result<FailRequest> request = FailOf(call);
-  if (!request.ok()) co_return HttpReply(ErrorReply(request.error()));
-  Held held;
-  AddLeaseScopes(request->lease, held);
-  FailResult result;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(result, Fail(context, *request));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+HttpResponse FailedReply(const FailResult& result) {
   std::string text = fmt::format(R"({{"status":"{}","attempts_remaining":{})",
                                  StateName(result.state), result.attempts_remaining);
   if (result.next_attempt_ns != 0) {
     text += fmt::format(R"(,"next_attempt_at":"{}")", FormatTime(result.next_attempt_ns));
   }
-  co_return HttpReply(Json(200, text + "}"));
+  return Json(200, text + "}");
+}
+
+awaitable<Result<HttpReply>> PostFail(SharedParts parts, const RouteCall& call) {
+  return Perform(std::move(parts), FailOf(call), operations::kFail, FailedReply);
+}
+
+Result<SnoozeRequest> SnoozeOf(const RouteCall& call) {
+  CAIRN_ASSIGN_OR_RETURN(LeaseRef lease, LeaseOf(call.PathValue("id"), call.body));
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<int64_t> delay_ms, DurationOf(call.body, "delay"));
+  return SnoozeRequest{.lease = std::move(lease), .delay_ms = delay_ms.value_or(0)};
+}
+
+HttpResponse SnoozedReply(const uint64_t& until_ns) {
+  return Json(200,
+              fmt::format(R"({{"status":"snoozed","scheduled_at":"{}"}})", FormatTime(until_ns)));
 }
 
 awaitable<Result<HttpReply>> PostSnooze(SharedParts parts, const RouteCall& call) {
-  const Result<LeaseRef> lease = LeaseOf(call.PathValue("id"), call.body);
-  if (!lease.ok()) co_return HttpReply(ErrorReply(lease.error()));
-  const Result<std::optional<int64_t>> delay_ms = DurationOf(call.body, "delay");
-  if (!delay_ms.ok()) co_return HttpReply(ErrorReply(delay_ms.error()));
-  Held held;
-  AddLeaseScopes(*lease, held);
-  uint64_t until_ns = 0;
-  const ChangeBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(until_ns, Snooze(context, *lease, delay_ms->value_or(0)));
-    return {};
-  };
-  const Result<void> done = co_await Change(*parts, std::move(held), body);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(
-      200, fmt::format(R"({{"status":"snoozed","scheduled_at":"{}"}})", FormatTime(until_ns))));
+  return Perform(std::move(parts), SnoozeOf(call), operations::kSnooze, SnoozedReply);
 }
 
 // --- Heartbeats ---------------------------------------------------------------------------------

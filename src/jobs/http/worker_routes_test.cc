@@ -13,6 +13,7 @@
 
 #include "jobs/model/job.h"
 #include "jobs/testing/route_server.h"
+#include "tests/support/await.h"
 #include "tests/support/test_store.h"
 
 namespace cairn::jobs {
@@ -35,7 +36,8 @@ class WorkerRoutesTest : public ::testing::Test {
   }
   // Waits until so many stand in line.
   void AwaitWaiters(size_t count) {
-    while (server_.server().instance().waiters().count() != count) std::this_thread::yield();
+    cairn::testing::Await("the clients to stand in line",
+                          [&] { return server_.server().instance().waiters().count() == count; });
   }
 
   testing::RouteServer server_;
@@ -129,7 +131,7 @@ TEST_F(WorkerRoutesTest, WhatWasTakenForOneWhoLeftIsPutBack) {
       const auto snapshot = server_.server().store().Read();
       return LoadJob(**snapshot, id)->value().state == State::kActive;
     };
-    while (!taken()) std::this_thread::yield();
+    cairn::testing::Await("the job to be taken", [&] { return taken(); });
   }
   // The loop has seen that it left when it has answered others twice.
   server_.GetOk("/info");

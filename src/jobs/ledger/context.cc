@@ -9,7 +9,7 @@ namespace cairn::jobs {
 Result<void> CheckQueue(const doors::NamePatterns* queues, std::string_view queue) {
   if (doors::Allows(queues, queue)) return {};
   return Refuse(Reason::kForbidden,
-                fmt::format("the key is not for the queue {}", Printable(queue, 64)));
+                fmt::format("the key may not use the queue {}", Printable(queue, 64)));
 }
 
 Error NoSuchJob(std::string_view id) {

@@ -2,6 +2,7 @@
 // waits for it is told. Every way to an end comes through here.
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/json_text.h"
 #include "jobs/ledger/ledger.h"
 #include "jobs/model/chain.h"
@@ -18,6 +19,7 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 }  // namespace
 
 Result<Remains> Ledger::End(Job& job, State state, ChainThen then) {
+  CAIRN_CHECK(IsFinished(state), "{} cannot end {}", job.id, StateName(state));
   CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
   CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ConfigOf(*queue));
   job.state = state;
@@ -49,7 +51,7 @@ Result<std::optional<UniqueLock>> Ledger::UniqueLockOf(std::string_view queue,
   CAIRN_ASSIGN_OR_RETURN(const auto row, transaction_.Get(InJobs(UniqueKey(queue, key))));
   if (!row) return std::optional<UniqueLock>();
   auto lock = DecodeUniqueLock(*row);
-  if (!lock) return Error{ErrorCode::kCorruption, "a unique lock is none"};
+  if (!lock) return Error{ErrorCode::kCorruption, "a unique lock cannot be decoded"};
   return lock;
 }
 

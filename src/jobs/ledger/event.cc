@@ -257,7 +257,7 @@ Result<std::vector<Event>> DecodeEvents(BytesView key, BytesView value) {
   if (several) row.Expect("]");
   const uint64_t last = DecodeEventNumber(key).value_or(0);
   if (!known || !row.AtEnd() || last < events.size() || events.front().at_ns == 0) {
-    return Error{ErrorCode::kCorruption, "a row of the event log is no event"};
+    return Error{ErrorCode::kCorruption, "a row of the event log cannot be decoded"};
   }
   uint64_t number = last - events.size();
   for (Event& event : events) event.number = ++number;
@@ -371,7 +371,8 @@ Result<EventTail> LoadEventTail(store::Reader& reader) {
   tail.counted = bytes.Big64();
   tail.count = bytes.Big64();
   if (!bytes.ok() || tail.counted < tail.removed) {
-    return Error{ErrorCode::kCorruption, "the row that says where the event log begins"};
+    return Error{ErrorCode::kCorruption,
+                 "the row that says where the event log begins cannot be decoded"};
   }
   return tail;
 }

@@ -78,7 +78,7 @@ Result<Ledger::GateRow*> Ledger::GateOf(std::string_view queue, Gate gate, std::
   GateRow row{.queue = std::string(queue), .gate = gate, .key = std::string(key)};
   if (value) {
     const auto state = DecodeGateState(*value);
-    if (!state) return Error{ErrorCode::kCorruption, "a gate's row is none"};
+    if (!state) return Error{ErrorCode::kCorruption, "a gate's row cannot be decoded"};
     row.state = *state;
     row.stored = true;
   }

@@ -1,8 +1,11 @@
 #include "jobs/ledger/lease_rows.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
+
+#include "base/check.h"
 
 namespace cairn::jobs {
 namespace {
@@ -13,6 +16,8 @@ Bytes EncodeLeaseRow(std::span<const std::string> jobs) {
   Bytes out;
   out.reserve(jobs.size() * 40);
   for (const std::string& job : jobs) {
+    CAIRN_CHECK(!job.empty() && job.size() <= std::numeric_limits<uint16_t>::max(), "{} bytes",
+                job.size());
     AppendBig16(out, static_cast<uint16_t>(job.size()));
     out.append(job);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "jobs/model/chain.h"
 #include "jobs/model/limits.h"
 #include "jobs/model/topics.h"
@@ -125,6 +126,7 @@ Result<void> Ledger::Leave(Job& job) {
 }
 
 Result<void> Ledger::Enter(Job& job) {
+  CAIRN_CHECK(!job.id.empty() && !job.queue.empty());
   CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
   queue->changed = true;
   if (job.state != State::kPending && job.state != State::kActive) {
@@ -145,6 +147,8 @@ Result<void> Ledger::Enter(Job& job) {
 void Ledger::Store(const Job& job) { transaction_.Put(InJobs(JobKey(job.id)), EncodeJob(job)); }
 
 void Ledger::Relet(Job& job, uint64_t expires_ns) {
+  CAIRN_CHECK(job.state == State::kActive, "{} is {} and has no lease", job.id,
+              StateName(job.state));
   CancelDueRows(job);
   job.lease_expires_ns = expires_ns;
   Bytes value;

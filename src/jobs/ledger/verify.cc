@@ -79,7 +79,7 @@ class Verifier {
                                          abandoned = progress_ != nullptr && !progress_->Read();
                                          return !abandoned;
                                        }));
-    if (abandoned) return Error{ErrorCode::kUnavailable, "the verification was given up"};
+    if (abandoned) return Error{ErrorCode::kUnavailable, "the verification was cancelled"};
     return {};
   }
 
@@ -116,7 +116,8 @@ class Verifier {
       const std::string name(DecodeNameKey(family::kQueueState, key).value_or(""));
       QueueCheck& queue = queues_[name];
       queue.stored = DecodeQueueState(value);
-      if (!queue.stored) return Problem("the row {} is no queue's state", Printable(key));
+      if (!queue.stored)
+        return Problem("the row {} cannot be decoded as a queue's state", Printable(key));
       const uint32_t owner = AddOwner(fmt::format("queue {}", name));
       ExpectDue(queue.stored->retention_due_ns, DueKind::kRetention, name, {}, owner);
       ExpectDue(queue.stored->throttle_due_ns, DueKind::kThrottle, name, {}, owner);
@@ -126,10 +127,10 @@ class Verifier {
     }));
     CAIRN_RETURN_IF_ERROR(Scan(family::kQueueConfig, [&](BytesView key, BytesView value) {
       const Result<QueueConfig> config = ParseQueueConfig(value);
-      if (!config.ok()) Problem("the row {} is no configuration", Printable(key));
+      if (!config.ok()) Problem("the row {} cannot be decoded as a configuration", Printable(key));
       const auto queue = queues_.find(DecodeNameKey(family::kQueueConfig, key).value_or(""));
       if (queue == queues_.end()) {
-        Problem("the row {} configures no queue", Printable(key));
+        Problem("the row {} configures a queue that does not exist", Printable(key));
       } else if (config.ok()) {
         queue->second.config = *config;
       }
@@ -145,7 +146,7 @@ class Verifier {
       const auto name = DecodeGateKey(key);
       const auto state = DecodeGateState(value);
       gates_[Bytes(key)].stored = state;
-      if (!name || !state) return Problem("the row {} is no gate", Printable(key));
+      if (!name || !state) return Problem("the row {} cannot be decoded as a gate", Printable(key));
       ExpectDue(state->due_ns, DueKind::kKeyRate, name->queue, name->key,
                 AddOwner(fmt::format("the gate {}", Printable(key, 160))));
     });
@@ -264,7 +265,7 @@ class Verifier {
       const auto lease = leases_.find(std::string(pair ? pair->second : ""));
       BytesReader reader(value);
       if (lease == leases_.end() || reader.Big64() != lease->second || !reader.AtEnd()) {
-        Problem("the row {} has another end of the lease than its job", Printable(key, 160));
+        Problem("the row {} and its job disagree about when the lease ends", Printable(key, 160));
       }
     });
   }
@@ -294,7 +295,7 @@ class Verifier {
 
   void CheckDue(BytesView key, BytesView value) {
     const auto entry = DecodeDueKey(key);
-    if (!entry) return Problem("the row {} is no due row", Printable(key, 160));
+    if (!entry) return Problem("the row {} cannot be decoded as a due row", Printable(key, 160));
     bool fits = true;
     switch (static_cast<DueKind>(entry->kind)) {
       case DueKind::kLease:
@@ -329,7 +330,8 @@ class Verifier {
     return Scan(family::kIdempotency, [&](BytesView key, BytesView value) {
       const uint64_t until_ns = DecodeIdempotencyRow(value).until_ns;
       const auto pair = DecodePairKey(family::kIdempotency, key);
-      if (!pair) return Problem("the row {} is no idempotency key", Printable(key, 160));
+      if (!pair)
+        return Problem("the row {} cannot be decoded as an idempotency key", Printable(key, 160));
       if (until_ns == 0) return;
       ExpectDue(until_ns, DueKind::kIdempotency, pair->first, pair->second,
                 AddOwner(fmt::format("the idempotency key {}", Printable(key, 160))));
@@ -352,9 +354,11 @@ class Verifier {
   Result<void> ReadDependants() {
     CAIRN_RETURN_IF_ERROR(Scan(family::kDependent, [&](BytesView key, BytesView) {
       const auto pair = DecodePairKey(family::kDependent, key);
-      if (!pair) return Problem("the row {} is no dependency", Printable(key, 160));
+      if (!pair)
+        return Problem("the row {} cannot be decoded as a dependency", Printable(key, 160));
       if (!awaited_.contains(std::string(pair->first))) {
-        Problem("{} waits for {}, which does not know or has ended", pair->second, pair->first);
+        Problem("{} waits for {}, which does not know of it or has ended", pair->second,
+                pair->first);
       }
       // Who has been cancelled meanwhile waits for nothing any more.
       const auto waits = waiting_.find(std::string(pair->second));
@@ -402,7 +406,7 @@ class Verifier {
     uint64_t counted = 0;
     CAIRN_RETURN_IF_ERROR(Scan(family::kEvent, [&](BytesView key, BytesView value) {
       const Result<std::vector<Event>> events = DecodeEvents(key, value);
-      if (!events.ok()) return Problem("the row {} is no event", Printable(key));
+      if (!events.ok()) return Problem("the row {} cannot be decoded as an event", Printable(key));
       report_.events += static_cast<int64_t>(events->size());
       const uint64_t number = events->back().number;
       if (number <= tail.removed) Problem("event {} should have been removed", number);

@@ -61,7 +61,7 @@ Result<void> CheckBatchOptions(const BatchOptions& options) {
                   fmt::format("callback_payload is above {} bytes", kMaxPayloadBytes));
   }
   if (!options.callback_payload.empty() && !IsJson(options.callback_payload)) {
-    return Refuse(Reason::kValidation, "callback_payload is no JSON");
+    return Refuse(Reason::kValidation, "callback_payload is not valid JSON");
   }
   return {};
 }
@@ -96,7 +96,8 @@ Result<std::optional<Batch>> LoadBatch(store::Reader& reader, std::string_view i
   if (!row) return std::optional<Batch>();
   const auto members = MembersOf(*row);
   if (!members) {
-    return Error{ErrorCode::kCorruption, "the row of " + Printable(id) + " is no batch"};
+    return Error{ErrorCode::kCorruption,
+                 "the row of " + Printable(id) + " cannot be decoded as a batch"};
   }
   return std::optional(ParseBatch(id, *members));
 }

@@ -16,7 +16,7 @@ Error Bad(std::string_view text) { return Refuse(Reason::kChain, text); }
 
 Result<ChainStep> ParseStep(std::string_view json) {
   const auto members = MembersOf(json);
-  if (!members) return Bad("a step is an object with queue and payload");
+  if (!members) return Bad("each step must be an object with queue and payload");
   ChainStep step;
   for (const RawMember& member : *members) {
     if (member.name == "payload") {
@@ -24,7 +24,7 @@ Result<ChainStep> ParseStep(std::string_view json) {
     } else if (member.name == "queue") {
       step.queue = StringOf(member.json).value_or("");
     } else {
-      return Bad(fmt::format("a step has no {}", Printable(member.name, 32)));
+      return Bad(fmt::format("a step cannot have {}", Printable(member.name, 32)));
     }
   }
   if (!IsName(step.queue, kMaxQueueNameBytes)) return Bad("a step needs the name of its queue");
@@ -37,7 +37,7 @@ Result<ChainStep> ParseStep(std::string_view json) {
 
 Result<void> ParseSteps(std::string_view json, Chain& chain) {
   const auto items = ItemsOf(json);
-  if (!items) return Bad("steps is an array");
+  if (!items) return Bad("steps must be an array");
   for (const std::string_view item : *items) {
     CAIRN_ASSIGN_OR_RETURN(chain.steps.emplace_back(), ParseStep(item));
   }
@@ -52,7 +52,7 @@ Result<Chain> ParseChain(std::string_view json) {
                   fmt::format("the chain is above {} bytes", kMaxDocumentBytes));
   }
   const auto members = MembersOf(json);
-  if (!members) return Bad("a chain is an object with steps");
+  if (!members) return Bad("a chain must be an object with steps");
   Chain chain;
   for (const RawMember& member : *members) {
     if (member.json == "null") continue;
@@ -63,11 +63,11 @@ Result<Chain> ParseChain(std::string_view json) {
     } else if (member.name == "on_exit") {
       CAIRN_ASSIGN_OR_RETURN(chain.on_exit, ParseStep(member.json));
     } else {
-      return Bad(fmt::format("a chain has no {}", Printable(member.name, 32)));
+      return Bad(fmt::format("a chain cannot have {}", Printable(member.name, 32)));
     }
   }
   if (chain.steps.size() < 2 || chain.steps.size() > kMaxChainSteps) {
-    return Bad(fmt::format("a chain has 2 to {} steps", kMaxChainSteps));
+    return Bad(fmt::format("a chain must have 2 to {} steps", kMaxChainSteps));
   }
   return chain;
 }

@@ -227,7 +227,8 @@ bool Fill(Job& job, std::string_view id, BytesView document) {
 }
 
 Error NoJob(std::string_view id) {
-  return {ErrorCode::kCorruption, "the document of " + Printable(id) + " is no job"};
+  return {ErrorCode::kCorruption,
+          "the document of " + Printable(id) + " cannot be decoded as a job"};
 }
 
 // The name behind which a parked job waits.

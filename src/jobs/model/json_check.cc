@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "jobs/model/limits.h"
+
 namespace cairn::jobs {
 namespace {
 
@@ -40,8 +42,6 @@ struct Deaf {
   // NOLINTEND(readability-convert-member-functions-to-static)
 };
 
-constexpr size_t kMaxDepth = 256;
-
 char FirstCharacter(std::string_view text) {
   const size_t at = text.find_first_not_of(" \t\r\n");
   return at == std::string_view::npos ? '\0' : text[at];
@@ -53,7 +53,7 @@ bool IsJson(std::string_view text, JsonKind kind) {
   if (text == "{}") return true;
   if (kind == JsonKind::kObject && FirstCharacter(text) != '{') return false;
   json::parse_options options;
-  options.max_depth = kMaxDepth;
+  options.max_depth = kMaxJsonDepth;
   json::basic_parser<Deaf> parser(options);
   json::error_code failure;
   const size_t used = parser.write_some(false, text.data(), text.size(), failure);

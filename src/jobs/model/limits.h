@@ -69,4 +69,20 @@ inline constexpr int64_t kWorkerFreshMs = 5'000;
 inline constexpr int64_t kEventsKeptMs = 24 * 3'600'000;
 inline constexpr uint64_t kEventsKept = 2'000'000;
 
+// Containers in containers of a payload or another document.
+inline constexpr size_t kMaxJsonDepth = 256;
+// Jobs that one fetch moves aside before it lets others have a turn.
+inline constexpr int64_t kMaxAside = 1'000;
+
+inline constexpr size_t kMaxSchedules = 10'000;
+inline constexpr size_t kMaxScheduleNameBytes = 128;
+
+inline constexpr size_t kMaxWebhooks = 1'000;
+inline constexpr size_t kMaxWebhookUrlBytes = 2'048;
+inline constexpr size_t kMaxWebhookSecretBytes = 256;
+inline constexpr int64_t kDefaultWebhookTries = 3;
+inline constexpr int64_t kMaxWebhookTries = 20;
+// Of one webhook; beyond, the oldest are dropped.
+inline constexpr int64_t kMaxDeadDeliveries = 10'000;
+
 }  // namespace cairn::jobs

@@ -81,7 +81,7 @@ Result<void> Apply(QueueConfig& config, std::string_view name, const json::value
     config.retry_backoff.reset();
     if (value.is_null()) return {};
     if (value.is_string()) config.retry_backoff = ParseBackoff(value.get_string());
-    if (!config.retry_backoff) return Bad(name, "is one of none, fixed, linear, exponential");
+    if (!config.retry_backoff) return Bad(name, "must be one of none, fixed, linear, exponential");
     return {};
   }
   if (name == "paused" || name == "draining") {
@@ -100,10 +100,10 @@ Result<void> Apply(QueueConfig& config, std::string_view name, const json::value
 
 Result<void> CheckWhole(const QueueConfig& config) {
   if ((config.rate_limit > 0) != (config.rate_window_ms > 0)) {
-    return Bad("rate_limit", "and rate_window_ms are set together");
+    return Bad("rate_limit", "and rate_window_ms must be set together");
   }
   if ((config.key_rate_limit > 0) != (config.key_rate_window_ms > 0)) {
-    return Bad("key_rate_limit", "and key_rate_window_ms are set together");
+    return Bad("key_rate_limit", "and key_rate_window_ms must be set together");
   }
   return {};
 }

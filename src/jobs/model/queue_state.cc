@@ -71,7 +71,8 @@ Result<std::optional<QueueState>> LoadQueueState(store::Reader& reader, std::str
   if (!row) return std::optional<QueueState>();
   std::optional<QueueState> state = DecodeQueueState(*row);
   if (!state) {
-    return Error{ErrorCode::kCorruption, "the state of queue " + Printable(queue) + " is none"};
+    return Error{ErrorCode::kCorruption,
+                 "the state of queue " + Printable(queue) + " cannot be decoded"};
   }
   return state;
 }

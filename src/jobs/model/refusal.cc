@@ -1,11 +1,6 @@
 #include "jobs/model/refusal.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-
-#include "base/check.h"
 
 namespace cairn::jobs {
 namespace {
@@ -15,13 +10,13 @@ using enum ErrorCode;
 constexpr std::array kRows = {
     ReasonRow{Reason::kNotFound, "NOT_FOUND", kNotFound, 404,
               "there is no job, queue, batch or schedule of this name"},
-    ReasonRow{Reason::kForbidden, "FORBIDDEN", kForbidden, 403, "the key is not for this queue"},
+    ReasonRow{Reason::kForbidden, "FORBIDDEN", kForbidden, 403, "the key may not use this queue"},
     ReasonRow{Reason::kValidation, "VALIDATION_ERROR", kInvalid, 400,
               "an argument is missing, unknown or out of its bounds"},
     ReasonRow{Reason::kPayloadTooLarge, "PAYLOAD_TOO_LARGE", kTooLarge, 413,
               "a payload or another document is above its limit"},
     ReasonRow{Reason::kLeaseLost, "LEASE_LOST", kConflict, 409,
-              "the job is not leased to this worker, or not any more"},
+              "the lease has expired or is another worker's"},
     ReasonRow{Reason::kAck, "ACK_ERROR", kInvalid, 400, "only an active job can be acknowledged"},
     ReasonRow{Reason::kFail, "FAIL_ERROR", kInvalid, 400, "only an active job can fail"},
     ReasonRow{Reason::kHeartbeat, "HEARTBEAT_ERROR", kInvalid, 400,
@@ -39,7 +34,7 @@ constexpr std::array kRows = {
     ReasonRow{Reason::kPriority, "PRIORITY_ERROR", kInvalid, 400,
               "the priority of an active or finished job cannot be changed"},
     ReasonRow{Reason::kBatch, "BATCH_ERROR", kConflict, 409,
-              "the batch is sealed, or something else than the request needs"},
+              "the batch is sealed, or its state does not allow the request"},
     ReasonRow{Reason::kChain, "CHAIN_ERROR", kInvalid, 400, "the chain is malformed"},
     ReasonRow{Reason::kDependency, "DEPENDENCY_ERROR", kInvalid, 400,
               "a dependency does not exist, or the job waits for itself"},
@@ -50,31 +45,14 @@ constexpr std::array kRows = {
               "the name is taken by something else"},
 };
 
-std::string_view FirstWord(std::string_view text) { return text.substr(0, text.find(' ')); }
+constexpr RefusalTable<Reason> kTable{kRows};
 
 }  // namespace
 
-const ReasonRow& ReasonRowOf(Reason reason) {
-  const auto* row = std::ranges::find(kRows, reason, &ReasonRow::reason);
-  CAIRN_CHECK(row != kRows.end(), "reason {}", static_cast<int>(reason));
-  return *row;
-}
-
-const ReasonRow* FindReason(const Error& error) {
-  const auto* row = std::ranges::find(kRows, FirstWord(error.message), &ReasonRow::name);
-  return row == kRows.end() || row->code != error.code ? nullptr : row;
-}
-
-Error Refuse(Reason reason, std::string_view text) {
-  const ReasonRow& row = ReasonRowOf(reason);
-  return {row.code, fmt::format("{} {}", row.name, text)};
-}
-
-std::string_view RefusalText(const Error& error) {
-  const std::string_view text = error.message;
-  const size_t space = text.find(' ');
-  return FindReason(error) == nullptr || space == std::string_view::npos ? text
-                                                                         : text.substr(space + 1);
-}
+const ReasonRow& ReasonRowOf(Reason reason) { return kTable.RowOf(reason); }
+const ReasonRow* FindReason(const Error& error) { return kTable.Find(error); }
+std::optional<Refusal> ReadRefusal(const Error& error) { return kTable.Read(error); }
+Error Refuse(Reason reason, std::string_view text) { return kTable.Refuse(reason, text); }
+std::string_view RefusalText(const Error& error) { return kTable.TextOf(error); }
 
 }  // namespace cairn::jobs

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <string_view>
 
+#include "base/refusal.h"
 #include "base/result.h"
 
-// Why an operation was refused, in words that a program can compare. A refusal is an Error whose
-// message begins with the reason's name: that word is the first of a RESP error and the `code` of
-// an HTTP answer.
+// Why an operation on jobs was refused (base/refusal.h).
 //
 //   LEASE_LOST the lease of job_… has passed on   →  -LEASE_LOST the lease of job_… has passed on
 //                                                 →  409 {"error":"the lease…","code":"LEASE_LOST"}
@@ -41,17 +40,13 @@ enum class Reason : uint8_t {
   kIdempotency,
 };
 
-struct ReasonRow {
-  Reason reason;
-  std::string_view name;  // "LEASE_LOST"
-  ErrorCode code;
-  int http_status;
-  std::string_view meaning;
-};
+using ReasonRow = cairn::ReasonRow<Reason>;
 
 const ReasonRow& ReasonRowOf(Reason reason);
 // The row of a refusal; null for an error that is none.
 const ReasonRow* FindReason(const Error& error);
+// What a door tells of a refusal; nullopt for an error that is none.
+std::optional<Refusal> ReadRefusal(const Error& error);
 
 Error Refuse(Reason reason, std::string_view text);
 // The message without the reason's name.

@@ -19,7 +19,7 @@ Result<void> CheckBatch(const doors::NamePatterns* queues, const BatchOptions& o
   if (queues == nullptr) return {};
   if (!options.callback_queue.empty()) return CheckQueue(queues, options.callback_queue);
   return Refuse(Reason::kForbidden,
-                "the key is for some queues alone, and the batch has no callback_queue");
+                "the key may use only certain queues, so the batch needs a callback_queue");
 }
 
 Result<void> CheckBatch(const doors::NamePatterns* queues, const Batch& batch) {

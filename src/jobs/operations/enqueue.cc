@@ -21,7 +21,8 @@ Error Bad(std::string_view text) { return Refuse(Reason::kValidation, text); }
 
 Result<void> CheckName(std::string_view what, std::string_view name, size_t limit) {
   if (name.empty() || IsName(name, limit)) return {};
-  return Bad(fmt::format("{} is up to {} bytes of text without control characters", what, limit));
+  return Bad(
+      fmt::format("{} must be at most {} bytes of text without control characters", what, limit));
 }
 
 Result<void> CheckNumber(std::string_view what, int64_t value, int64_t most) {
@@ -36,7 +37,8 @@ Result<void> CheckJson(std::string_view what, std::string_view json, size_t limi
                   fmt::format("{} is {} bytes, above the limit of {}", what, json.size(), limit));
   }
   if (IsJson(json, kind)) return {};
-  return Bad(fmt::format("{} is no JSON{}", what, kind == JsonKind::kObject ? " object" : ""));
+  return Bad(fmt::format("{} is not {}", what,
+                         kind == JsonKind::kObject ? "a JSON object" : "valid JSON"));
 }
 
 Result<void> CheckNames(const EnqueueRequest& request) {
@@ -52,7 +54,7 @@ Result<void> CheckNames(const EnqueueRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckName("parent_id", request.parent_id, kMaxKeyBytes));
   CAIRN_RETURN_IF_ERROR(CheckName("chain_id", request.chain_id, kMaxKeyBytes));
   if (!request.id.empty() && FirstLaneOfId(request.id) != LaneOfQueue(request.queue)) {
-    return Bad("the id is not one of this queue");
+    return Bad("the id belongs to another queue");
   }
   return {};
 }
@@ -71,8 +73,9 @@ Result<void> CheckNumbers(const EnqueueRequest& request) {
 }
 
 Result<void> CheckDocuments(const EnqueueRequest& request) {
-  if (request.payload.empty()) return Bad("payload is no JSON");
-  CAIRN_RETURN_IF_ERROR(CheckJson("payload", request.payload, request.payload_limit, JsonKind::kAny));
+  if (request.payload.empty()) return Bad("payload is not valid JSON");
+  CAIRN_RETURN_IF_ERROR(
+      CheckJson("payload", request.payload, request.payload_limit, JsonKind::kAny));
   CAIRN_RETURN_IF_ERROR(CheckJson("tags", request.tags, kMaxDocumentBytes, JsonKind::kObject));
   CAIRN_RETURN_IF_ERROR(
       CheckJson("checkpoint", request.checkpoint, kMaxDocumentBytes, JsonKind::kAny));
@@ -95,7 +98,7 @@ Result<void> CheckEnqueue(const EnqueueRequest& request) {
   CAIRN_RETURN_IF_ERROR(CheckDocuments(request));
   if (request.depends_on.size() > kMaxDependencies) {
     return Refuse(Reason::kDependency,
-                  fmt::format("a job waits for no more than {} others", kMaxDependencies));
+                  fmt::format("a job can depend on at most {} others", kMaxDependencies));
   }
   return {};
 }
@@ -428,16 +431,21 @@ void SetIdempotencyKey(EnqueueBatchRequest& request, std::string_view key) {
   }
 }
 
-Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request) {
-  if (request.jobs.empty() || request.jobs.size() > kMaxEnqueueBatch) {
+Result<void> CheckBatchSize(size_t jobs) {
+  if (jobs == 0 || jobs > kMaxEnqueueBatch) {
     return Bad(fmt::format("jobs must be 1 to {}", kMaxEnqueueBatch));
   }
+  return {};
+}
+
+Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request) {
+  CAIRN_RETURN_IF_ERROR(CheckBatchSize(request.jobs.size()));
   Ledger ledger(context);
   for (size_t i = 0; i < request.jobs.size(); ++i) {
     Result<void> checked = CheckEnqueue(request.jobs[i]);
     if (checked.ok()) checked = CheckQueues(context.queues, request.jobs[i]);
     if (checked.ok() && request.batch && !request.jobs[i].batch_id.empty()) {
-      checked = Refuse(Reason::kBatch, "it cannot be of another batch than the request's");
+      checked = Refuse(Reason::kBatch, "its batch must be that of the request");
     }
     if (checked.ok()) continue;
     return AtPlace(i, checked.error());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -101,6 +102,8 @@ struct EnqueueBatchResult {
   std::vector<EnqueueResult> jobs;  // in the order of the request
   std::string batch_id;
 };
+// Refuses a request of no jobs, or of too many.
+Result<void> CheckBatchSize(size_t jobs);
 // All or none: the refusal names the place of the first job that cannot be enqueued.
 void AddEnqueueScopes(const EnqueueBatchRequest& request, Held& held);
 Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequest& request);

@@ -186,7 +186,7 @@ constexpr std::array kMembers = {
 
 Result<EnqueueRequest> ParseEnqueue(std::string_view text) {
   const auto members = MembersOf(text);
-  if (!members) return Refuse(Reason::kValidation, "a job is a JSON object");
+  if (!members) return Refuse(Reason::kValidation, "each job must be a JSON object");
   EnqueueRequest request;
   for (const RawMember& member : *members) {
     const auto* row = std::ranges::find(kMembers, member.name, &MemberRow::name);

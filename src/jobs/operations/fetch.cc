@@ -4,6 +4,7 @@
 
 #include "base/json_text.h"
 #include "jobs/ledger/ledger.h"
+#include "jobs/model/limits.h"
 #include "jobs/model/refusal.h"
 #include "jobs/model/topics.h"
 #include "jobs/operations/lease.h"
@@ -13,9 +14,6 @@ namespace cairn::jobs {
 namespace {
 
 using store::Space;
-
-// How many jobs a fetch moves aside before it lets others have a turn.
-constexpr int64_t kMaxAside = 1'000;
 
 // Jobs at the head of a line, and how far that was.
 struct Taken {
@@ -74,12 +72,12 @@ void MoveCursor(Ledger& ledger, Ledger::Queue& queue, Priority priority, const T
   queue.changed = true;
 }
 
-class LineFetch {
+class QueueFetch {
   // So many are taken from a line before it is seen how large they are.
   static constexpr size_t kStep = 128;
 
  public:
-  LineFetch(Ledger& ledger, const FetchRequest& request) : ledger_(ledger), request_(request) {}
+  QueueFetch(Ledger& ledger, const FetchRequest& request) : ledger_(ledger), request_(request) {}
 
   Result<void> From(Ledger::Queue& queue) {
     if (!queue.exists) return {};
@@ -201,7 +199,7 @@ Result<void> CheckFetch(const FetchRequest& request) {
   if (request.queues.empty()) return Refuse(Reason::kValidation, "queues is required");
   for (const std::string& queue : request.queues) {
     if (!IsName(queue, kMaxQueueNameBytes)) {
-      return Refuse(Reason::kValidation, "queues holds a name that is none");
+      return Refuse(Reason::kValidation, "queues contains an invalid name");
     }
   }
   if (request.count == 0 || request.count > kMaxFetch) {
@@ -224,7 +222,7 @@ Result<std::vector<Job>> Fetch(Context& context, const FetchRequest& request) {
     CAIRN_RETURN_IF_ERROR(CheckQueue(context.queues, queue));
   }
   Ledger ledger(context);
-  LineFetch fetcher(ledger, request);
+  QueueFetch fetcher(ledger, request);
   for (const std::string& name : request.queues) {
     if (fetcher.full()) break;
     CAIRN_ASSIGN_OR_RETURN(Ledger::Queue* const queue, ledger.QueueOf(name));

@@ -39,7 +39,7 @@ Result<void> CheckDocument(std::string_view what, std::string_view json) {
                                                         what, json.size(), kMaxDocumentBytes));
   }
   if (json.empty() || IsJson(json)) return {};
-  return Refuse(Reason::kValidation, fmt::format("the {} is no JSON", what));
+  return Refuse(Reason::kValidation, fmt::format("the {} is not valid JSON", what));
 }
 
 Result<void> AckOne(Ledger& ledger, const AckRequest& request) {
@@ -92,10 +92,15 @@ Result<void> Ack(Context& context, const AckRequest& request) {
   return ledger.Save();
 }
 
-Result<std::vector<Result<void>>> AckBatch(Context& context, std::span<const AckRequest> requests) {
-  if (requests.empty() || requests.size() > kMaxAckBatch) {
+Result<void> CheckAckBatchSize(size_t requests) {
+  if (requests == 0 || requests > kMaxAckBatch) {
     return Refuse(Reason::kValidation, fmt::format("acks must be 1 to {}", kMaxAckBatch));
   }
+  return {};
+}
+
+Result<std::vector<Result<void>>> AckBatch(Context& context, std::span<const AckRequest> requests) {
+  CAIRN_RETURN_IF_ERROR(CheckAckBatchSize(requests.size()));
   Ledger ledger(context);
   std::vector<Result<void>> results;
   results.reserve(requests.size());
@@ -155,7 +160,7 @@ Result<FailResult> FailAttempt(Ledger& ledger, Job& job, const AttemptError& err
 
 Result<FailResult> Fail(Context& context, const FailRequest& request) {
   if (request.delay_ms && (*request.delay_ms < 0 || *request.delay_ms > kMaxDelayMs)) {
-    return Refuse(Reason::kValidation, "the delay is out of its bounds");
+    return Refuse(Reason::kValidation, "the delay is out of range");
   }
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(request.lease.id));
@@ -199,7 +204,7 @@ Result<HeartbeatResult> Heartbeat(Context& context, const HeartbeatRequest& requ
 
 Result<uint64_t> Snooze(Context& context, const LeaseRef& lease, int64_t delay_ms) {
   if (delay_ms < 0 || delay_ms > kMaxDelayMs) {
-    return Refuse(Reason::kValidation, "the delay is out of its bounds");
+    return Refuse(Reason::kValidation, "the delay is out of range");
   }
   Ledger ledger(context);
   CAIRN_ASSIGN_OR_RETURN(Job job, ledger.LoadNamed(lease.id));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -35,6 +36,8 @@ struct AckRequest {
   std::string exit_reason = {};
 };
 Result<void> Ack(Context& context, const AckRequest& request);
+// Refuses a batch of no requests, or of too many.
+Result<void> CheckAckBatchSize(size_t requests);
 // One result for each request; those that are refused change nothing. If the call as a whole fails,
 // the store has failed or there are too many requests.
 Result<std::vector<Result<void>>> AckBatch(Context& context, std::span<const AckRequest> requests);

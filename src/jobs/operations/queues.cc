@@ -268,7 +268,7 @@ Result<QueueConfig> ConfigureQueue(Context& context, std::string_view queue,
 
 Result<void> SetConcurrency(Context& context, std::string_view queue, int64_t max) {
   if (max > kMaxConcurrency) {
-    return Refuse(Reason::kQueue, fmt::format("max must be up to {}", kMaxConcurrency));
+    return Refuse(Reason::kQueue, fmt::format("max must be at most {}", kMaxConcurrency));
   }
   return Plainly(Configure(context, queue, EventType::kQueueConfigured,
                            [&](QueueConfig& config) -> Result<void> {

@@ -84,10 +84,11 @@ Result<void> CheckWorker(const FetchRequest& worker) {
     return name.empty() || IsName(name, kMaxWorkerIdBytes);
   };
   if (fits(worker.worker_id) && fits(worker.hostname)) return {};
-  return Refuse(Reason::kValidation,
-                fmt::format("worker_id and hostname are up to {} bytes of text without control "
-                            "characters",
-                            kMaxWorkerIdBytes));
+  return Refuse(
+      Reason::kValidation,
+      fmt::format("worker_id and hostname must be at most {} bytes of text without control "
+                  "characters",
+                  kMaxWorkerIdBytes));
 }
 
 Result<void> TouchWorker(Context& context, const FetchRequest& request) {

@@ -40,7 +40,7 @@ Result<void> RunUnder(Held lanes, doors::HeldScopes& held, store::Transaction& t
   return done;
 }
 
-Error KeyEnded() { return Refuse(Reason::kForbidden, "the key is not valid any more"); }
+Error KeyEnded() { return Refuse(Reason::kForbidden, "the key is no longer valid"); }
 
 awaitable<Result<void>> Change(StoreAccess access, Held held, const ChangeBody& body) {
   if (access.ended()) co_return KeyEnded();

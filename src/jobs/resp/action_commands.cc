@@ -1,4 +1,6 @@
-#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "jobs/model/refusal.h"
 #include "jobs/operations/job_json.h"
@@ -8,135 +10,98 @@ namespace cairn::jobs {
 namespace {
 
 using doors::Args;
-using doors::CommandContext;
 
-std::string_view ReasonIn(Args args) { return args.size() > 2 ? args[2] : std::string_view(); }
+// --- JOB.GET -------------------------------------------------------------------------------------
 
-Result<void> RunGet(CommandContext& command, Context& here) {
-  Result<Job> job = Get(here.transaction, command.args[1]);
-  if (job.ok()) {
-    if (const Result<void> allowed = CheckJob(here.queues, *job); !allowed.ok()) {
-      job = allowed.error();
-    }
+// Nothing if there is no such job.
+Result<std::optional<std::string>> DescribeJob(Context& here, const JobRequest& request) {
+  const Result<Job> job = Get(here.transaction, request.id);
+  const Result<void> allowed = job.ok() ? CheckJob(here.queues, *job) : job.error();
+  if (!allowed.ok() && allowed.error().code == ErrorCode::kNotFound) {
+    return std::optional<std::string>();
   }
-  if (!job.ok() && job.error().code == ErrorCode::kNotFound) {
-    command.reply.Null();
-    return {};
-  }
-  if (!job.ok()) return job.error();
+  if (!allowed.ok()) return allowed.error();
   CAIRN_ASSIGN_OR_RETURN(const auto errors, GetErrors(here.transaction, *job));
   std::string json;
   AppendJob(*job, errors, json);
-  command.reply.Bulk(json);
-  return {};
+  return std::optional(std::move(json));
 }
 
-Result<void> RunCancel(CommandContext& command, Context& here) {
-  CAIRN_ASSIGN_OR_RETURN(const CancelResult result,
-                         Cancel(here, command.args[1], ReasonIn(command.args)));
-  command.reply.Simple(result.was_active ? "cancelling" : "cancelled");
-  return {};
+constexpr Operation<JobRequest, std::optional<std::string>> kDescribeJob{ScopesOfJob, DescribeJob};
+
+void ReplyDescription(net::RespWriter& reply, const std::optional<std::string>& json) {
+  if (!json) return reply.Null();
+  reply.Bulk(*json);
 }
 
-Result<void> RunHold(CommandContext& command, Context& here) {
-  CAIRN_RETURN_IF_ERROR(Hold(here, command.args[1], ReasonIn(command.args)));
-  command.reply.Ok();
-  return {};
+// --- Changes -------------------------------------------------------------------------------------
+
+void ReplyCancel(net::RespWriter& reply, const CancelResult& result) {
+  reply.Simple(result.was_active ? "cancelling" : "cancelled");
 }
 
-Result<void> RunApprove(CommandContext& command, Context& here) {
-  CAIRN_RETURN_IF_ERROR(Approve(here, command.args[1]));
-  command.reply.Ok();
-  return {};
+Result<MoveRequest> ParseMove(Args args) {
+  return MoveRequest{.id = std::string(args[1]), .queue = std::string(args[2])};
 }
 
-Result<void> RunReject(CommandContext& command, Context& here) {
-  CAIRN_RETURN_IF_ERROR(Reject(here, command.args[1], ReasonIn(command.args)));
-  command.reply.Ok();
-  return {};
+Result<RetryRequest> ParseRetry(Args args) {
+  const bool keeps = args.size() == 3 && doors::EqualsIgnoreCase(args[2], "KEEP");
+  if (args.size() > 2 && !keeps) return Syntax();
+  return RetryRequest{.id = std::string(args[1]), .options = {.keep_attempts = keeps}};
 }
 
-void MoveScopes(Args args, Held& held) { AddMoveScopes(args[1], args[2], held); }
+void ReplyReplay(net::RespWriter& reply, const EnqueueResult& result) { reply.Bulk(result.id); }
 
-Result<void> RunMove(CommandContext& command, Context& here) {
-  CAIRN_RETURN_IF_ERROR(Move(here, command.args[1], command.args[2]));
-  command.reply.Ok();
-  return {};
-}
+struct PriorityRequest {
+  std::string id;
+  Priority priority;
+};
 
-Result<void> RunRetry(CommandContext& command, Context& here) {
-  const bool keeps = command.args.size() == 3 && doors::EqualsIgnoreCase(command.args[2], "KEEP");
-  if (command.args.size() > 2 && !keeps) return Syntax();
-  CAIRN_RETURN_IF_ERROR(Retry(here, command.args[1], {.keep_attempts = keeps}));
-  command.reply.Ok();
-  return {};
-}
-
-Result<void> RunReplay(CommandContext& command, Context& here) {
-  CAIRN_ASSIGN_OR_RETURN(const EnqueueResult result, Replay(here, command.args[1]));
-  command.reply.Bulk(result.id);
-  return {};
-}
-
-Result<void> RunDelete(CommandContext& command, Context& here) {
-  CAIRN_RETURN_IF_ERROR(Delete(here, command.args[1]));
-  command.reply.Ok();
-  return {};
-}
-
-Result<void> RunPriority(CommandContext& command, Context& here) {
-  const auto priority = ParsePriority(command.args[2]);
+Result<PriorityRequest> ParseSetPriority(Args args) {
+  const auto priority = ParsePriority(args[2]);
   if (!priority) return Syntax("a priority is critical, high or normal");
-  CAIRN_RETURN_IF_ERROR(SetPriority(here, command.args[1], *priority));
-  command.reply.Ok();
-  return {};
+  return PriorityRequest{.id = std::string(args[1]), .priority = *priority};
 }
 
-struct Row {
-  std::string_view name;
-  int arity;
-  uint32_t flags;
-  std::string_view summary;
-  std::string_view syntax;
-  Scoping scoping;
-  Handler handler;
-};
-constexpr Row kRows[] = {
-    {"job.get", 2, doors::kReadOnly | doors::kFast, "Tells all about a job.", "job", ScopeOfJob,
-     RunGet},
-    {"job.cancel", -2, doors::kWrite | doors::kFast, "Cancels a job that has not ended.",
-     "job [reason]", ScopeOfJob, RunCancel},
-    {"job.hold", -2, doors::kWrite | doors::kFast, "Keeps a job back until somebody approves it.",
-     "job [reason]", ScopeOfJob, RunHold},
-    {"job.approve", 2, doors::kWrite | doors::kFast, "Lets a held job go on.", "job", ScopeOfJob,
-     RunApprove},
-    {"job.reject", -2, doors::kWrite | doors::kFast, "Ends a held job.", "job [reason]", ScopeOfJob,
-     RunReject},
-    {"job.move", 3, doors::kWrite | doors::kFast, "Puts a job into another queue.", "job queue",
-     MoveScopes, RunMove},
-    {"job.retry", -2, doors::kWrite | doors::kFast,
-     "Runs a job that has ended, or waits for its time, once more.", "job [KEEP]", ScopeOfJob,
-     RunRetry},
-    {"job.replay", 2, doors::kWrite | doors::kFast | doors::kDenyOom,
-     "Makes a new job like this one, with its checkpoint.", "job", ScopeOfJob, RunReplay},
-    {"job.delete", 2, doors::kWrite | doors::kFast, "Removes a job.", "job", ScopeOfJob, RunDelete},
-    {"job.priority", 3, doors::kWrite | doors::kFast, "Gives a job another priority.",
-     "job priority", ScopeOfJob, RunPriority},
-};
+constexpr Operation<PriorityRequest, void> kSetPriority{
+    ScopesOfJob, [](Context& here, const PriorityRequest& request) {
+      return SetPriority(here, request.id, request.priority);
+    }};
 
 }  // namespace
 
 void AddActionCommands(doors::Instance& instance) {
-  for (const Row& row : kRows) {
+  constexpr uint32_t kChanges = doors::kWrite | doors::kFast;
+  const auto add = [&](std::string_view name, int arity, uint32_t flags, std::string_view summary,
+                       std::string_view syntax, auto... functions) {
     AddRow(instance,
-           {.name = row.name,
-            .arity = row.arity,
-            .flags = row.flags,
+           {.name = name,
+            .arity = arity,
+            .flags = flags,
             .complexity = "O(1)",
-            .summary = row.summary,
-            .syntax = row.syntax},
-           row.scoping, row.handler);
-  }
+            .summary = summary,
+            .syntax = syntax},
+           functions...);
+  };
+  add("job.get", 2, doors::kReadOnly | doors::kFast, "Tells all about a job.", "job", ParseJob,
+      kDescribeJob, ReplyDescription);
+  add("job.cancel", -2, kChanges, "Cancels a job that has not ended.", "job [reason]", ParseJob,
+      operations::kCancel, ReplyCancel);
+  add("job.hold", -2, kChanges, "Keeps a job back until somebody approves it.", "job [reason]",
+      ParseJob, operations::kHold);
+  add("job.approve", 2, kChanges, "Lets a held job go on.", "job", ParseJob, operations::kApprove);
+  add("job.reject", -2, kChanges, "Ends a held job.", "job [reason]", ParseJob,
+      operations::kReject);
+  add("job.move", 3, kChanges, "Puts a job into another queue.", "job queue", ParseMove,
+      operations::kMove);
+  add("job.retry", -2, kChanges, "Runs a job that has ended, or waits for its time, once more.",
+      "job [KEEP]", ParseRetry, operations::kRetry);
+  add("job.replay", 2, kChanges | doors::kDenyOom,
+      "Makes a new job like this one, with its checkpoint.", "job", ParseJob, operations::kReplay,
+      ReplyReplay);
+  add("job.delete", 2, kChanges, "Removes a job.", "job", ParseJob, operations::kDelete);
+  add("job.priority", 3, kChanges, "Gives a job another priority.", "job priority",
+      ParseSetPriority, kSetPriority);
 }
 
 }  // namespace cairn::jobs

@@ -1,5 +1,10 @@
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "base/time_text.h"
 #include "jobs/model/refusal.h"
 #include "jobs/operations/enqueue_json.h"
@@ -10,7 +15,6 @@ namespace {
 
 using doors::ArgParser;
 using doors::Args;
-using doors::CommandContext;
 
 // A word with text behind it.
 bool TakeText(ArgParser& parser, std::string_view word, std::string& into) {
@@ -98,128 +102,116 @@ std::string_view StatusOf(const EnqueueResult& result) {
   return result.existing ? "duplicate" : StateName(result.state);
 }
 
-// --- JOB.ENQUEUE ---------------------------------------------------------------------------------
-
-void EnqueueScopes(Args args, Held& held) {
-  ArgParser parser(args, 3);
-  const Result<EnqueueRequest> request = TakeEnqueueOptions(parser, args[1]);
-  if (request.ok()) AddEnqueueScopes(*request, held);
-}
-
-Result<void> RunEnqueue(CommandContext& command, Context& here) {
-  ArgParser parser(command.args, 3);
-  CAIRN_ASSIGN_OR_RETURN(EnqueueRequest request, TakeEnqueueOptions(parser, command.args[1]));
-  if (parser.HasNext()) {
-    return Syntax(fmt::format("'{}' is not an option", Printable(parser.Next(), 32)));
-  }
-  request.payload = command.args[2];
-  CAIRN_ASSIGN_OR_RETURN(const EnqueueResult result, Enqueue(here, request));
-  command.reply.ArrayHeader(2);
-  command.reply.Bulk(result.id);
-  command.reply.Bulk(StatusOf(result));
-  return {};
-}
-
-// --- JOB.ENQUEUEM --------------------------------------------------------------------------------
-
-// queue [options] PAYLOADS payload …  or  [CALLBACK queue payload] JOBS json …
-struct Many {
-  EnqueueBatchRequest request;
-  EnqueueRequest model;  // of all, for PAYLOADS
-  Args payloads;
-};
-
-Result<Many> TakeJobs(ArgParser& parser, Many many) {
-  for (const std::string_view json : parser.Rest()) {
-    CAIRN_ASSIGN_OR_RETURN(many.request.jobs.emplace_back(), ParseEnqueue(json));
-  }
-  return many;
-}
-
-Result<Many> TakeMany(Args args) {
-  ArgParser parser(args);
-  Many many;
-  if (parser.Keyword("CALLBACK")) {
-    BatchOptions& batch = many.request.batch.emplace();
-    batch.callback_queue = parser.Next();
-    batch.callback_payload = parser.Next();
-  }
-  if (parser.Keyword("JOBS")) return TakeJobs(parser, std::move(many));
-  const std::string_view queue = parser.Next();
-  CAIRN_ASSIGN_OR_RETURN(many.model, TakeEnqueueOptions(parser, queue));
-  if (!parser.Keyword("PAYLOADS")) parser.Fail("PAYLOADS or JOBS is missing");
-  if (!parser.ok()) return Syntax(parser.error());
-  many.payloads = parser.Rest();
-  return many;
-}
-
-void EnqueueManyScopes(Args args, Held& held) {
-  Result<Many> many = TakeMany(args);
-  if (!many.ok()) return;
-  if (many->request.jobs.empty()) many->request.jobs.push_back(many->model);
-  AddEnqueueScopes(many->request, held);
-}
-
-Result<void> RunEnqueueMany(CommandContext& command, Context& here) {
-  CAIRN_ASSIGN_OR_RETURN(Many many, TakeMany(command.args));
-  many.request.jobs.reserve(many.payloads.size());
-  for (const std::string_view payload : many.payloads) {
-    many.request.jobs.push_back(many.model);
-    many.request.jobs.back().payload = payload;
-  }
-  if (!many.model.idempotency_key.empty()) {
-    SetIdempotencyKey(many.request, many.model.idempotency_key);
-  }
-  CAIRN_ASSIGN_OR_RETURN(const EnqueueBatchResult result, EnqueueBatch(here, many.request));
-  if (!result.batch_id.empty()) {
-    command.reply.ArrayHeader(2);
-    command.reply.Bulk(result.batch_id);
-  }
-  command.reply.ArrayHeader(result.jobs.size());
-  for (const EnqueueResult& job : result.jobs) command.reply.Bulk(job.id);
-  return {};
-}
-
-// --- Batches -------------------------------------------------------------------------------------
-
-BatchOptions TakeCallback(Args args) {
-  BatchOptions options;
-  if (args.size() > 1) options.callback_queue = args[1];
-  if (args.size() > 2) options.callback_payload = args[2];
-  return options;
-}
-
-void OpenScopes(Args args, Held& held) { AddBatchScopes(TakeCallback(args), held); }
-
-Result<void> RunOpen(CommandContext& command, Context& here) {
-  if (command.args.size() > 3) return Syntax();
-  CAIRN_ASSIGN_OR_RETURN(const Batch batch, OpenBatch(here, TakeCallback(command.args)));
-  command.reply.Bulk(batch.id);
-  return {};
-}
-
-Result<void> RunSeal(CommandContext& command, Context& here) {
-  CAIRN_ASSIGN_OR_RETURN(const Batch batch, SealBatch(here, command.args[1]));
-  command.reply.Bulk(BatchJson(batch));
-  return {};
-}
-
-Result<void> RunBatch(CommandContext& command, Context& here) {
-  CAIRN_ASSIGN_OR_RETURN(const Batch batch, GetBatch(here.transaction, command.args[1]));
-  CAIRN_RETURN_IF_ERROR(CheckBatch(here.queues, batch));
-  command.reply.Bulk(BatchJson(batch));
-  return {};
-}
-
-}  // namespace
-
-Result<EnqueueRequest> TakeEnqueueOptions(ArgParser& parser, std::string_view queue) {
+// The options behind a queue.
+Result<EnqueueRequest> ParseOptions(ArgParser& parser, std::string_view queue) {
   EnqueueRequest request{.queue = std::string(queue)};
   while (parser.HasNext() && TakeOption(parser, request)) {
   }
   if (!parser.ok()) return Syntax(parser.error());
   return request;
 }
+
+// --- JOB.ENQUEUE ---------------------------------------------------------------------------------
+
+Result<EnqueueRequest> ParseEnqueueCommand(Args args) {
+  ArgParser parser(args, 3);
+  CAIRN_ASSIGN_OR_RETURN(EnqueueRequest request, ParseOptions(parser, args[1]));
+  if (parser.HasNext()) {
+    return Syntax(fmt::format("'{}' is not an option", Printable(parser.Next(), 32)));
+  }
+  request.payload = args[2];
+  return request;
+}
+
+void ReplyEnqueue(net::RespWriter& reply, const EnqueueResult& result) {
+  reply.ArrayHeader(2);
+  reply.Bulk(result.id);
+  reply.Bulk(StatusOf(result));
+}
+
+// --- JOB.ENQUEUEM --------------------------------------------------------------------------------
+
+// queue [options] PAYLOADS payload …  or  [CALLBACK queue payload] JOBS json …
+//
+// Payloads are kept beside the one job that is the model of all: a request that waits for the store
+// is no larger than its arguments.
+struct EnqueueManyRequest {
+  EnqueueBatchRequest batch;
+  EnqueueRequest model;
+  std::vector<std::string> payloads;
+};
+
+Result<EnqueueManyRequest> ParseJobs(ArgParser& parser, EnqueueManyRequest many) {
+  const Args jobs = parser.Rest();
+  CAIRN_RETURN_IF_ERROR(CheckBatchSize(jobs.size()));
+  for (const std::string_view json : jobs) {
+    CAIRN_ASSIGN_OR_RETURN(many.batch.jobs.emplace_back(), ParseEnqueue(json));
+  }
+  return many;
+}
+
+Result<EnqueueManyRequest> ParseEnqueueMany(Args args) {
+  ArgParser parser(args);
+  EnqueueManyRequest many;
+  if (parser.Keyword("CALLBACK")) {
+    BatchOptions& batch = many.batch.batch.emplace();
+    batch.callback_queue = parser.Next();
+    batch.callback_payload = parser.Next();
+  }
+  if (parser.Keyword("JOBS")) return ParseJobs(parser, std::move(many));
+  const std::string_view queue = parser.Next();
+  CAIRN_ASSIGN_OR_RETURN(many.model, ParseOptions(parser, queue));
+  if (!parser.Keyword("PAYLOADS")) parser.Fail("PAYLOADS or JOBS is missing");
+  if (!parser.ok()) return Syntax(parser.error());
+  const Args payloads = parser.Rest();
+  CAIRN_RETURN_IF_ERROR(CheckBatchSize(payloads.size()));
+  many.payloads.assign(payloads.begin(), payloads.end());
+  return many;
+}
+
+void EnqueueManyScopes(const EnqueueManyRequest& many, Held& held) {
+  if (many.payloads.empty()) return AddEnqueueScopes(many.batch, held);
+  AddEnqueueScopes({.jobs = {many.model}, .batch = many.batch.batch}, held);
+}
+
+Result<EnqueueBatchResult> EnqueueMany(Context& here, const EnqueueManyRequest& many) {
+  if (many.payloads.empty()) return EnqueueBatch(here, many.batch);
+  EnqueueBatchRequest request{.batch = many.batch.batch};
+  request.jobs.reserve(many.payloads.size());
+  for (const std::string& payload : many.payloads) {
+    request.jobs.push_back(many.model);
+    request.jobs.back().payload = payload;
+  }
+  if (!many.model.idempotency_key.empty()) SetIdempotencyKey(request, many.model.idempotency_key);
+  return EnqueueBatch(here, request);
+}
+
+void ReplyEnqueueMany(net::RespWriter& reply, const EnqueueBatchResult& result) {
+  if (!result.batch_id.empty()) {
+    reply.ArrayHeader(2);
+    reply.Bulk(result.batch_id);
+  }
+  reply.ArrayHeader(result.jobs.size());
+  for (const EnqueueResult& job : result.jobs) reply.Bulk(job.id);
+}
+
+constexpr Operation<EnqueueManyRequest, EnqueueBatchResult> kEnqueueMany{EnqueueManyScopes,
+                                                                         EnqueueMany};
+
+// --- Batches -------------------------------------------------------------------------------------
+
+Result<BatchOptions> ParseCallback(Args args) {
+  if (args.size() > 3) return Syntax();
+  BatchOptions options;
+  if (args.size() > 1) options.callback_queue = args[1];
+  if (args.size() > 2) options.callback_payload = args[2];
+  return options;
+}
+
+void ReplyBatchId(net::RespWriter& reply, const Batch& batch) { reply.Bulk(batch.id); }
+void ReplyBatch(net::RespWriter& reply, const Batch& batch) { reply.Bulk(BatchJson(batch)); }
+
+}  // namespace
 
 void AddEnqueueCommands(doors::Instance& instance) {
   static const std::string enqueue = fmt::format("queue payload {}", kOptions);
@@ -231,7 +223,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
           .complexity = "O(1)",
           .summary = "Puts a job into a queue.",
           .syntax = enqueue},
-         EnqueueScopes, RunEnqueue);
+         ParseEnqueueCommand, operations::kEnqueue, ReplyEnqueue);
   AddRow(instance,
          {.name = "job.enqueuem",
           .arity = -3,
@@ -241,7 +233,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
           .summary = "Puts several jobs into queues, all or none.",
           .syntax = "[CALLBACK (queue payload)] [JOBS json ... | queue [options ...] PAYLOADS "
                     "payload ...]"},
-         EnqueueManyScopes, RunEnqueueMany);
+         ParseEnqueueMany, kEnqueueMany, ReplyEnqueueMany);
   AddRow(instance,
          {.name = "job.batchopen",
           .arity = -1,
@@ -250,7 +242,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
           .complexity = "O(1)",
           .summary = "Opens a batch that jobs can join until it is sealed.",
           .syntax = "[callback-queue [callback-payload]]"},
-         OpenScopes, RunOpen);
+         ParseCallback, operations::kOpenBatch, ReplyBatchId);
   AddRow(instance,
          {.name = "job.batchseal",
           .arity = 2,
@@ -259,7 +251,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
           .complexity = "O(1)",
           .summary = "Seals a batch: when its last job has ended, it is done.",
           .syntax = "batch"},
-         ScopeOfJob, RunSeal);
+         ParseJob, operations::kSealBatch, ReplyBatch);
   AddRow(instance,
          {.name = "job.batch",
           .arity = 2,
@@ -267,7 +259,7 @@ void AddEnqueueCommands(doors::Instance& instance) {
           .complexity = "O(1)",
           .summary = "Tells how far a batch is.",
           .syntax = "batch"},
-         ScopeOfJob, RunBatch);
+         ParseJob, operations::kGetBatch, ReplyBatch);
 }
 
 }  // namespace cairn::jobs

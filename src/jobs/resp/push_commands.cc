@@ -195,7 +195,7 @@ void Fail(doors::ConnectionContext& context, std::string_view why) {
 
 void RunSubscribe(doors::RouteStore& routes, doors::ConnectionContext& context) {
   doors::Session& session = context.session;
-  Result<FetchCommand> fetch = TakeFetch(context.args);
+  Result<FetchCommand> fetch = ParseFetch(context.args);
   if (!fetch.ok()) return context.Fail(fetch.error().message);
   Result<void> valid = CheckFetch(fetch->request);
   for (const std::string& queue : fetch->request.queues) {

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "jobs/model/refusal.h"
 #include "jobs/resp/command_support.h"
 
@@ -9,9 +13,35 @@ using doors::ArgParser;
 using doors::Args;
 using doors::CommandContext;
 
+namespace {
+
+void FailOnOption(ArgParser& parser) {
+  parser.Fail(fmt::format("'{}' is not an option", Printable(parser.Next(), 32)));
+}
+
+// TOKEN token | WORKER worker | ATTEMPT attempt; whether it was one of these.
+bool TakeLease(ArgParser& parser, LeaseRef& lease) {
+  if (parser.Keyword("TOKEN")) {
+    lease.token = ParseToken(parser.Next());
+    if (!lease.token) parser.Fail("a lease token is 16 hexadecimal digits");
+    return true;
+  }
+  if (parser.Keyword("WORKER")) {
+    lease.worker_id = parser.Next();
+    return true;
+  }
+  if (parser.Keyword("ATTEMPT")) {
+    lease.attempt = parser.Integer("ATTEMPT needs a whole number");
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 // --- JOB.FETCH -----------------------------------------------------------------------------------
 
-Result<FetchCommand> TakeFetch(Args args) {
+Result<FetchCommand> ParseFetch(Args args) {
   ArgParser parser(args);
   FetchCommand fetch;
   while (parser.HasNext()) {
@@ -33,7 +63,7 @@ Result<FetchCommand> TakeFetch(Args args) {
     } else if (parser.Keyword("QUEUES")) {
       for (const std::string_view queue : parser.Rest()) fetch.request.queues.emplace_back(queue);
     } else {
-      parser.Fail(fmt::format("'{}' is not an option", Printable(parser.Next(), 32)));
+      FailOnOption(parser);
     }
   }
   if (!parser.Finish()) return Syntax(parser.error());
@@ -66,13 +96,9 @@ void ReplyJob(net::RespWriter& reply, const Job& job) {
 
 namespace {
 
-void FetchScopes(Args args, Held& held) {
-  const Result<FetchCommand> fetch = TakeFetch(args);
-  if (fetch.ok()) AddFetchScopes(fetch->request, held);
-}
+void FetchScopes(const FetchCommand& fetch, Held& held) { AddFetchScopes(fetch.request, held); }
 
-Result<void> RunFetch(CommandContext& command, Context& here) {
-  CAIRN_ASSIGN_OR_RETURN(const FetchCommand fetch, TakeFetch(command.args));
+Result<void> RunFetch(CommandContext& command, Context& here, const FetchCommand& fetch) {
   CAIRN_ASSIGN_OR_RETURN(const std::vector<Job> jobs, Fetch(here, fetch.request));
   command.reply.ArrayHeader(jobs.size());
   for (const Job& job : jobs) ReplyJob(command.reply, job);
@@ -85,8 +111,8 @@ Result<void> RunFetch(CommandContext& command, Context& here) {
 
 // --- JOB.ACK, JOB.ACKM ---------------------------------------------------------------------------
 
-Result<void> RunAck(CommandContext& command, Context& here) {
-  ArgParser parser(command.args);
+Result<AckRequest> ParseAck(Args args) {
+  ArgParser parser(args);
   AckRequest request{.lease = {.id = std::string(parser.Next())}};
   while (parser.HasNext()) {
     if (TakeLease(parser, request.lease)) continue;
@@ -98,60 +124,49 @@ Result<void> RunAck(CommandContext& command, Context& here) {
       request.exit_chain = true;
       request.exit_reason = parser.Next();
     } else {
-      parser.Fail(fmt::format("'{}' is not an option", Printable(parser.Next(), 32)));
+      FailOnOption(parser);
     }
   }
   if (!parser.Finish()) return Syntax(parser.error());
-  CAIRN_RETURN_IF_ERROR(Ack(here, request));
-  command.reply.Ok();
-  return {};
+  return request;
 }
 
-// Where the first job stands, and how many arguments each has.
-struct AckLayout {
-  size_t first = 1;
-  size_t step = 2;
-};
-AckLayout LayoutOf(Args args) {
-  return doors::EqualsIgnoreCase(args[1], "RESULTS") ? AckLayout{2, 3} : AckLayout{1, 2};
-}
-
-void AckManyScopes(Args args, Held& held) {
-  const AckLayout layout = LayoutOf(args);
-  for (size_t i = layout.first; i < args.size(); i += layout.step) held.AddJob(args[i]);
-}
-
-Result<void> RunAckMany(CommandContext& command, Context& here) {
-  const Args args = command.args;
-  const AckLayout layout = LayoutOf(args);
-  if (args.size() == layout.first || (args.size() - layout.first) % layout.step != 0) {
+// [RESULTS] job token [result] …
+Result<AckBatchRequest> ParseAckMany(Args args) {
+  const bool with_results = doors::EqualsIgnoreCase(args[1], "RESULTS");
+  const size_t step = with_results ? 3 : 2;
+  const Args words = args.subspan(with_results ? 2 : 1);
+  if (words.empty() || words.size() % step != 0) {
     return Syntax("each job needs its token, and with RESULTS its result");
   }
-  std::vector<AckRequest> requests;
-  requests.reserve((args.size() - layout.first) / layout.step);
-  for (size_t i = layout.first; i < args.size(); i += layout.step) {
+  CAIRN_RETURN_IF_ERROR(CheckAckBatchSize(words.size() / step));
+  AckBatchRequest requests;
+  requests.reserve(words.size() / step);
+  for (size_t i = 0; i < words.size(); i += step) {
     AckRequest& request = requests.emplace_back();
-    request.lease.id = args[i];
-    // A token that is none is that of no lease.
-    request.lease.token = ParseToken(args[i + 1]).value_or(0);
-    if (layout.step == 3) request.result = args[i + 2];
+    request.lease.id = words[i];
+    // Text that is no token is the token of no lease.
+    request.lease.token = ParseToken(words[i + 1]).value_or(0);
+    if (with_results) request.result = words[i + 2];
   }
-  CAIRN_ASSIGN_OR_RETURN(const auto results, AckBatch(here, requests));
-  command.reply.ArrayHeader(results.size());
+  return requests;
+}
+
+void ReplyAckMany(net::RespWriter& reply, const std::vector<Result<void>>& results) {
+  reply.ArrayHeader(results.size());
   for (const Result<void>& result : results) {
     if (result.ok()) {
-      command.reply.Ok();
+      reply.Ok();
     } else {
-      command.reply.Error(result.error().message);
+      reply.Error(result.error().message);
     }
   }
-  return {};
 }
 
 // --- JOB.FAIL, JOB.HEARTBEAT, JOB.SNOOZE ---------------------------------------------------------
 
-Result<void> RunFail(CommandContext& command, Context& here) {
-  ArgParser parser(command.args);
+Result<FailRequest> ParseFail(Args args) {
+  ArgParser parser(args);
   FailRequest request{.lease = {.id = std::string(parser.Next())}};
   while (parser.HasNext()) {
     if (TakeLease(parser, request.lease)) continue;
@@ -164,27 +179,22 @@ Result<void> RunFail(CommandContext& command, Context& here) {
     } else if (parser.Keyword("DELAY")) {
       request.delay_ms = parser.Integer("DELAY needs milliseconds");
     } else {
-      parser.Fail(fmt::format("'{}' is not an option", Printable(parser.Next(), 32)));
+      FailOnOption(parser);
     }
   }
   if (!parser.Finish()) return Syntax(parser.error());
-  CAIRN_ASSIGN_OR_RETURN(const FailResult result, Fail(here, request));
-  command.reply.ArrayHeader(3);
-  command.reply.Bulk(StateName(result.state));
-  command.reply.Integer(result.attempts_remaining);
-  command.reply.Integer(static_cast<int64_t>(result.next_attempt_ns / 1'000'000));
-  return {};
+  return request;
 }
 
-void LeaseScopes(Args args, Held& held) {
-  held.AddJob(args[1]);
-  for (size_t i = 2; i + 1 < args.size(); ++i) {
-    if (doors::EqualsIgnoreCase(args[i], "WORKER")) AddWorkerScopes(args[i + 1], held);
-  }
+void ReplyFail(net::RespWriter& reply, const FailResult& result) {
+  reply.ArrayHeader(3);
+  reply.Bulk(StateName(result.state));
+  reply.Integer(result.attempts_remaining);
+  reply.Integer(static_cast<int64_t>(result.next_attempt_ns / 1'000'000));
 }
 
-Result<void> RunHeartbeat(CommandContext& command, Context& here) {
-  ArgParser parser(command.args);
+Result<HeartbeatRequest> ParseHeartbeat(Args args) {
+  ArgParser parser(args);
   HeartbeatRequest request{.lease = {.id = std::string(parser.Next())}};
   while (parser.HasNext()) {
     if (TakeLease(parser, request.lease)) continue;
@@ -193,27 +203,31 @@ Result<void> RunHeartbeat(CommandContext& command, Context& here) {
     } else if (parser.Keyword("CHECKPOINT")) {
       request.checkpoint = parser.Next();
     } else {
-      parser.Fail(fmt::format("'{}' is not an option", Printable(parser.Next(), 32)));
+      FailOnOption(parser);
     }
   }
   if (!parser.Finish()) return Syntax(parser.error());
-  CAIRN_ASSIGN_OR_RETURN(const HeartbeatResult result, Heartbeat(here, request));
-  command.reply.ArrayHeader(2);
-  command.reply.Bulk(result.cancelled ? "cancel" : "ok");
-  command.reply.Integer(static_cast<int64_t>(result.lease_expires_ns / 1'000'000));
-  return {};
+  return request;
 }
 
-Result<void> RunSnooze(CommandContext& command, Context& here) {
-  ArgParser parser(command.args);
-  LeaseRef lease{.id = std::string(parser.Next())};
-  const int64_t delay_ms = parser.Integer("the delay is a number of milliseconds");
-  while (parser.HasNext() && TakeLease(parser, lease)) {
+void ReplyHeartbeat(net::RespWriter& reply, const HeartbeatResult& result) {
+  reply.ArrayHeader(2);
+  reply.Bulk(result.cancelled ? "cancel" : "ok");
+  reply.Integer(static_cast<int64_t>(result.lease_expires_ns / 1'000'000));
+}
+
+Result<SnoozeRequest> ParseSnooze(Args args) {
+  ArgParser parser(args);
+  SnoozeRequest request{.lease = {.id = std::string(parser.Next())}};
+  request.delay_ms = parser.Integer("the delay is a number of milliseconds");
+  while (parser.HasNext() && TakeLease(parser, request.lease)) {
   }
   if (!parser.Finish()) return Syntax(parser.error());
-  CAIRN_ASSIGN_OR_RETURN(const uint64_t until_ns, Snooze(here, lease, delay_ms));
-  command.reply.Integer(static_cast<int64_t>(until_ns / 1'000'000));
-  return {};
+  return request;
+}
+
+void ReplyTime(net::RespWriter& reply, const uint64_t& ns) {
+  reply.Integer(static_cast<int64_t>(ns / 1'000'000));
 }
 
 }  // namespace
@@ -227,17 +241,17 @@ void AddWorkerCommands(doors::Instance& instance) {
   static const std::string heartbeat =
       fmt::format("job {} [PROGRESS json] [CHECKPOINT json]", kLease);
   static const std::string snooze = fmt::format("job milliseconds:integer {}", kLease);
-  AddRow(instance,
-         {.name = "job.fetch",
-          .arity = -3,
-          .flags = doors::kWrite | doors::kBlocking,
-          .unaudited = kWorkOfJobs,
-          .complexity = "O(N) for N jobs",
-          .summary = "Leases jobs to a worker, and waits for some if there are none.",
-          .syntax = "[COUNT count:integer] [LEASE milliseconds:integer] "
-                    "[BLOCK milliseconds:integer] [WORKER worker] [HOSTNAME name] "
-                    "QUEUES queue ..."},
-         FetchScopes, RunFetch);
+  AddRow<FetchCommand>(instance,
+                       {.name = "job.fetch",
+                        .arity = -3,
+                        .flags = doors::kWrite | doors::kBlocking,
+                        .unaudited = kWorkOfJobs,
+                        .complexity = "O(N) for N jobs",
+                        .summary = "Leases jobs to a worker, and waits for some if there are none.",
+                        .syntax = "[COUNT count:integer] [LEASE milliseconds:integer] "
+                                  "[BLOCK milliseconds:integer] [WORKER worker] [HOSTNAME name] "
+                                  "QUEUES queue ..."},
+                       {.parse = ParseFetch, .scopes = FetchScopes, .run = RunFetch});
   AddRow(instance,
          {.name = "job.ack",
           .arity = -2,
@@ -246,7 +260,7 @@ void AddWorkerCommands(doors::Instance& instance) {
           .complexity = "O(1)",
           .summary = "Completes a job.",
           .syntax = ack},
-         LeaseScopes, RunAck);
+         ParseAck, operations::kAck);
   AddRow(instance,
          {.name = "job.ackm",
           .arity = -3,
@@ -255,7 +269,7 @@ void AddWorkerCommands(doors::Instance& instance) {
           .complexity = "O(N) for N jobs",
           .summary = "Completes several jobs, each with a reply of its own.",
           .syntax = "[RESULTS] job token ..."},
-         AckManyScopes, RunAckMany);
+         ParseAckMany, operations::kAckBatch, ReplyAckMany);
   AddRow(instance,
          {.name = "job.fail",
           .arity = -2,
@@ -264,7 +278,7 @@ void AddWorkerCommands(doors::Instance& instance) {
           .complexity = "O(1)",
           .summary = "Ends an attempt that failed: the job is retried, or dead.",
           .syntax = fail},
-         LeaseScopes, RunFail);
+         ParseFail, operations::kFail, ReplyFail);
   AddRow(instance,
          {.name = "job.heartbeat",
           .arity = -2,
@@ -273,7 +287,7 @@ void AddWorkerCommands(doors::Instance& instance) {
           .complexity = "O(1)",
           .summary = "Renews a lease by its own length, and tells how far the job is.",
           .syntax = heartbeat},
-         LeaseScopes, RunHeartbeat);
+         ParseHeartbeat, operations::kHeartbeat, ReplyHeartbeat);
   AddRow(instance,
          {.name = "job.snooze",
           .arity = -3,
@@ -282,7 +296,7 @@ void AddWorkerCommands(doors::Instance& instance) {
           .complexity = "O(1)",
           .summary = "Puts a job back for a while without using up an attempt.",
           .syntax = snooze},
-         LeaseScopes, RunSnooze);
+         ParseSnooze, operations::kSnooze, ReplyTime);
 }
 
 }  // namespace cairn::jobs

@@ -106,13 +106,13 @@ bool IsOfOneJob(std::string_view name) {
 // Applies `json` to `schedule`, whose job it changes member by member.
 Result<void> Apply(std::string_view json, Schedule& schedule) {
   const auto given = MembersOf(json);
-  if (!given) return Refuse(Reason::kValidation, "a schedule is a JSON object");
+  if (!given) return Refuse(Reason::kValidation, "a schedule must be a JSON object");
   const std::string old_job = schedule.job.empty() ? "{}" : schedule.job;
   std::vector<RawMember> job = *MembersOf(old_job);
   for (const RawMember& member : *given) {
     CAIRN_ASSIGN_OR_RETURN(const bool own, ReadOwn(member, schedule));
     if (own) continue;
-    if (IsOfOneJob(member.name)) return Bad(member.name, "a schedule decides this by itself");
+    if (IsOfOneJob(member.name)) return Bad(member.name, "cannot be set: the schedule sets it");
     std::erase_if(job, [&](const RawMember& old) { return old.name == member.name; });
     job.push_back(member);
   }
@@ -288,7 +288,7 @@ std::string ScheduleJson(const Schedule& schedule) {
 
 Result<Schedule> ParseSchedule(std::string_view id, std::string_view json) {
   const auto members = MembersOf(json);
-  const Error corrupt{ErrorCode::kCorruption, fmt::format("schedule {} is no schedule", id)};
+  const Error corrupt{ErrorCode::kCorruption, fmt::format("schedule {} cannot be decoded", id)};
   if (!members) return corrupt;
   Schedule schedule;
   schedule.id = id;
@@ -416,7 +416,7 @@ Result<std::vector<Schedule>> ListSchedules(store::Reader& reader) {
                                       if (!wrong) all.push_back(std::move(*schedule));
                                       return !wrong;
                                     }));
-  if (wrong) return Error{ErrorCode::kCorruption, "a row sc| is no schedule"};
+  if (wrong) return Error{ErrorCode::kCorruption, "a row sc| cannot be decoded as a schedule"};
   return all;
 }
 

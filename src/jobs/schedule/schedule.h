@@ -10,6 +10,7 @@
 #include "jobs/ledger/context.h"
 #include "jobs/model/ids.h"
 #include "jobs/model/keys.h"
+#include "jobs/model/limits.h"
 #include "jobs/operations/due_timers.h"
 #include "jobs/operations/enqueue.h"
 #include "store/scopes.h"
@@ -43,8 +44,6 @@ inline constexpr int64_t kDefaultCatchUpWindowMs = 24 * 3'600'000;
 inline constexpr int64_t kOnTimeMs = 60'000;
 // Jobs enqueued by one transaction that catches up.
 inline constexpr int kTicksPerStep = 100;
-inline constexpr size_t kMaxSchedules = 10'000;
-inline constexpr size_t kMaxScheduleNameBytes = 128;
 
 // Times are nanoseconds since 1970; 0: none.
 struct Schedule {

@@ -343,7 +343,7 @@ TEST_F(ScheduleTest, ATriggeredJobIsApartFromTicks) {
 TEST_F(ScheduleTest, RefusesWhatMakesNoSense) {
   ASSERT_TRUE(Create(R"({"name":"s","cron":"@hourly","queue":"q"})").ok());
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"[]", "VALIDATION_ERROR a schedule is a JSON object"},
+      {"[]", "VALIDATION_ERROR a schedule must be a JSON object"},
       {R"({"cron":"@hourly","queue":"q"})", "VALIDATION_ERROR name: must be 1 to 128"},
       {R"({"name":"s","cron":"@hourly","queue":"q"})",
        "SCHEDULE_ERROR there is a schedule 's' already"},
@@ -360,7 +360,7 @@ TEST_F(ScheduleTest, RefusesWhatMakesNoSense) {
        "VALIDATION_ERROR catch_up_window"},
       {R"({"name":"t","cron":"@hourly","queue":"q","paused":"yes"})", "VALIDATION_ERROR paused"},
       {R"({"name":"t","cron":"@hourly","queue":"q","delay":"5s"})",
-       "VALIDATION_ERROR delay: a schedule decides this by itself"},
+       "VALIDATION_ERROR delay: cannot be set: the schedule sets it"},
       {R"({"name":"t","cron":"@hourly","queue":"q","colour":"red"})", "VALIDATION_ERROR"},
       {R"({"name":"t","cron":"@hourly","queue":"q","max_retries":-1})",
        "VALIDATION_ERROR max_retries must be"},

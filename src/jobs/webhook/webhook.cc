@@ -245,7 +245,8 @@ Result<void> PutWebhook(store::Transaction& transaction, const Webhook& webhook)
   } else {
     CAIRN_ASSIGN_OR_RETURN(const std::vector<Webhook> all, LoadWebhooks(transaction));
     if (all.size() >= kMaxWebhooks) {
-      return Refuse(Reason::kValidation, fmt::format("at most {} webhooks", kMaxWebhooks));
+      return Refuse(Reason::kValidation,
+                    fmt::format("there can be at most {} webhooks", kMaxWebhooks));
     }
     CAIRN_ASSIGN_OR_RETURN(const uint64_t newest, NewestEvent(transaction));
     PutWebhookState(transaction, webhook.id, {.cursor = newest});

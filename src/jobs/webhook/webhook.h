@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "jobs/model/limits.h"
 #include "store/scopes.h"
 #include "store/transaction.h"
 
@@ -25,14 +26,6 @@
 // the server is down, and hears of an event again only if the server died between telling and
 // noting that it had told.
 namespace cairn::jobs {
-
-inline constexpr size_t kMaxWebhooks = 1'000;
-inline constexpr size_t kMaxWebhookUrlBytes = 2'048;
-inline constexpr size_t kMaxWebhookSecretBytes = 256;
-inline constexpr int64_t kDefaultWebhookTries = 3;
-inline constexpr int64_t kMaxWebhookTries = 20;
-// Of one webhook; beyond, the oldest are dropped.
-inline constexpr int64_t kMaxDeadDeliveries = 10'000;
 
 struct Webhook {
   std::string id;

@@ -18,6 +18,7 @@
 #include "jobs/testing/route_server.h"
 #include "jobs/webhook/webhook_delivery.h"
 #include "jobs/webhook/webhook_loop.h"
+#include "tests/support/await.h"
 
 namespace cairn::jobs {
 namespace {
@@ -54,7 +55,9 @@ class Receiver {
   // Waits for `count` requests since the last call and returns them.
   std::vector<net::HttpRequest> Take(size_t count) {
     std::unique_lock lock(mutex_);
-    arrived_.wait_for(lock, std::chrono::seconds(60), [&] { return requests_.size() >= count; });
+    EXPECT_TRUE(arrived_.wait_for(lock, cairn::testing::kAwaitLimit,
+                                  [&] { return requests_.size() >= count; }))
+        << "waited for " << count << " requests";
     EXPECT_EQ(requests_.size(), count);
     return std::exchange(requests_, {});
   }
@@ -132,7 +135,8 @@ class WebhookTest : public ::testing::Test {
   json::value Show(const std::string& id) { return server_.GetOk("/webhooks/" + id); }
   // Waits until the webhook says so.
   void Await(const std::string& id, std::string_view name, int64_t value) {
-    while (Show(id).at(name).as_int64() != value) std::this_thread::yield();
+    cairn::testing::Await(fmt::format("{} of the webhook to be {}", name, value),
+                          [&] { return Show(id).at(name).as_int64() == value; });
   }
 
   SeededRandom random_{5};

@@ -10,9 +10,9 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <future>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -22,6 +22,7 @@
 #include "net/loop.h"
 #include "net/resp/client.h"
 #include "net/tls.h"
+#include "tests/support/await.h"
 
 namespace cairn::net::testing {
 
@@ -250,8 +251,9 @@ class HttpServerTest : public ::testing::Test {
     OnLoop([&] { static_cast<ToyHttpHandler&>(server_->handler(loops_->at(0))).Proceed(); });
   }
 
-  static void WaitUntil(const std::function<bool()>& condition) {
-    while (!condition()) std::this_thread::yield();
+  static void WaitUntil(const std::function<bool()>& condition,
+                        const std::source_location& where = std::source_location::current()) {
+    cairn::testing::Await("what that line says", condition, cairn::testing::kAwaitLimit, where);
   }
 
   ManualClock clock_;

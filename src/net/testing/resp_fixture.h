@@ -7,9 +7,9 @@
 #include <charconv>
 #include <future>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,6 +18,7 @@
 #include "net/resp/server.h"
 #include "net/resp/writer.h"
 #include "net/tls.h"
+#include "tests/support/await.h"
 
 namespace cairn::net::testing {
 
@@ -163,9 +164,10 @@ class RespServerTest : public ::testing::Test {
     OnLoop([&] { server_->Release(loop(), ticket); });
   }
 
-  // Returns once `condition` holds; the test's own time-out is the limit.
-  static void WaitUntil(const std::function<bool()>& condition) {
-    while (!condition()) std::this_thread::yield();
+  // Returns once `condition` holds (tests/support/await.h).
+  static void WaitUntil(const std::function<bool()>& condition,
+                        const std::source_location& where = std::source_location::current()) {
+    cairn::testing::Await("what that line says", condition, cairn::testing::kAwaitLimit, where);
   }
 
   // The next reply as text, as redis-cli would show it.

@@ -128,7 +128,7 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::Open(const Options& option
                                                            const Clock& clock, const Log& log) {
   if (!IsUrl(options.url)) {
     return Error{ErrorCode::kInvalid,
-                 fmt::format("'{}' is no postgres:// URL", PublicUrl(options.url))};
+                 fmt::format("'{}' is not a postgres:// URL", PublicUrl(options.url))};
   }
   if (!IsSchemaName(options.schema)) {
     return Error{ErrorCode::kInvalid,

@@ -20,6 +20,7 @@
 #include "store/postgres/open.h"
 #include "store/store.h"
 #include "store/timers.h"
+#include "tests/support/await.h"
 #include "tests/support/postgres_cluster.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
@@ -79,9 +80,7 @@ class PostgresTest : public ::testing::Test {
   void TerminateWaiting(const std::string& condition) const {
     const std::string found =
         "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + condition;
-    while (cluster().Count(found) == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    cairn::testing::Await(condition, [&] { return cluster().Count(found) != 0; });
     cluster().Execute("SELECT pg_terminate_backend(pid) FROM (" + found + ") AS waiting");
   }
 
@@ -153,10 +152,8 @@ TEST_F(PostgresTest, TlsIsSpokenAndAWrongCertificateRefused) {
   const std::string url = cluster().TcpUrl("cairn", PostgresCluster::kPassword);
   options_.url = url + "?sslmode=verify-full&sslrootcert=" + certificate;
   // The server heeds new settings a moment later.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!Open(options_, clock_, Log::Silent()).ok()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << Refusal().message;
-  }
+  cairn::testing::Await("a connection with TLS",
+                        [&] { return Open(options_, clock_, Log::Silent()).ok(); });
   const auto store = MustOpen();
   EXPECT_TRUE(Put(*store, "k", "v").ok());
   EXPECT_GT(cluster().Count("SELECT 1 FROM pg_stat_ssl WHERE ssl"), 0U);
@@ -215,7 +212,7 @@ TEST_F(PostgresTest, FullDiskOnTheServerRefusesWritesUntilThereIsRoom) {
     ASSERT_TRUE(store->write_failure()) << "readiness tells";
     EXPECT_NE(store->write_failure()->message.find("disk is full"), std::string::npos);
     ASSERT_TRUE(disk.Grow()) << std::strerror(errno);
-    while (store->write_failure()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    cairn::testing::Await("writes to go on", [&] { return !store->write_failure(); });
     EXPECT_TRUE(Put(*store, "later", "v").ok());
     for (int i = 0; i < written; ++i) {
       EXPECT_EQ(Get(*store, "k" + std::to_string(i)).value_or("").size(), 50'000U);
@@ -371,10 +368,11 @@ TEST_F(PostgresTest, OutcomeStaysUnknownOnlyWhenTheDatabaseCannotBeAsked) {
   ASSERT_TRUE((*other)->Execute("LOCK TABLE " + Table("marker")).ok());
   std::optional<Result<Commit>> answer;
   std::thread writer([&] { answer = Put(*store, "k", "2"); });
-  while (cluster().Count("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
-                         "application_name = 'cairn'") == 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  cairn::testing::Await("the commit to wait for the lock", [&] {
+    return cluster().Count(
+               "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+               "application_name = 'cairn'") != 0;
+  });
   cluster().Kill();
   writer.join();
   ASSERT_FALSE(answer->ok());
@@ -411,7 +409,8 @@ TEST_F(PostgresTest, CommitOnOneNodeWakesWaitersOnAnother) {
   int seen = 0;
   while (Get(*there, "list") != "x") {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return woken > seen; });
+    ASSERT_TRUE(changed.wait_for(lock, cairn::testing::kAwaitLimit, [&] { return woken > seen; }))
+        << "waited for a wake-up";
     seen = woken;
   }
   std::unique_lock lock(mutex);
@@ -593,15 +592,17 @@ class ReadinessTest : public PostgresTest {
     store_ = MustOpen();
   }
 
-  // Both return when it is so; that it becomes so is what is tested.
   std::string WaitUntilNotReady() const {
-    for (;;) {
-      if (const auto failure = store_->write_failure()) return failure->message;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
+    std::string why;
+    cairn::testing::Await("writes to be refused", [&] {
+      const auto failure = store_->write_failure();
+      if (failure) why = failure->message;
+      return failure.has_value();
+    });
+    return why;
   }
   void WaitUntilReady() const {
-    while (store_->write_failure()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    cairn::testing::Await("writes to go on", [&] { return !store_->write_failure(); });
   }
   // The processes of the server: its sessions and the one that makes them.
   std::vector<pid_t> ServerProcesses() const {

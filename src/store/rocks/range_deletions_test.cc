@@ -1,9 +1,9 @@
 #include "store/rocks/range_deletions.h"
 
 #include <string>
-#include <thread>
 
 #include "store/testing/fixture.h"
+#include "tests/support/await.h"
 
 namespace cairn::store::rocks {
 namespace {
@@ -43,11 +43,14 @@ class RangeDeletionsTest : public store::testing::StoreTest {
     return std::nullopt;
   }
   Rows AwaitScanOnLoop() {
-    for (;;) {
-      if (const auto rows = ScanOnLoop()) return *rows;
-      ScanAll(Range::All(Space::kData));  // what a loop finds on disk only, it does not see either
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    std::optional<Rows> rows;
+    cairn::testing::Await("a scan on the loop", [&] {
+      rows = ScanOnLoop();
+      // What a loop finds on disk only, it does not see either.
+      if (!rows) ScanAll(Range::All(Space::kData));
+      return rows.has_value();
+    });
+    return *rows;
   }
 };
 
@@ -86,7 +89,7 @@ TEST_F(RangeDeletionsTest, ThoseThatASnapshotNeedsWaitForIt) {
   auto snapshot = store_->Read();
   ASSERT_TRUE(snapshot.ok());
   DeleteRange({Space::kData, "b", std::nullopt});
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(ScanOnLoop(), std::nullopt) << "cleaned away under a snapshot";
   EXPECT_EQ(ScanAll(**snapshot, Range::All(Space::kData)).size(), 3U);
   snapshot->reset();
   EXPECT_EQ(AwaitScanOnLoop(), (Rows{{"a", "old"}}));

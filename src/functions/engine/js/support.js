@@ -1,0 +1,127 @@
+// Conversions that several web APIs share.
+'use strict';
+(function (host) {
+  const LONE_SURROGATE = /\p{Surrogate}/gu;
+  const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const CHARS = Uint8Array.from(ALPHABET, (c) => c.charCodeAt(0));
+  const NO_DIGIT = 255;
+  const DIGITS = new Uint8Array(128).fill(NO_DIGIT);
+  CHARS.forEach((code, digit) => {
+    DIGITS[code] = digit;
+  });
+
+  // A string without lone surrogates, as UTF-8 will carry it. Symbols throw a TypeError.
+  function toUSVString(value) {
+    return `${value}`.replace(LONE_SURROGATE, '\uFFFD');
+  }
+
+  // Each character's code as a byte, or throws what `refuse` returns for one above 255.
+  function latin1Bytes(text, refuse) {
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 255) throw refuse();
+      bytes[i] = code;
+    }
+    return bytes;
+  }
+
+  // A function cannot be called with any number of arguments, so long arrays go in pieces.
+  function fromCharCodes(codes) {
+    const PIECE = 8192;
+    if (codes.length <= PIECE) return String.fromCharCode.apply(null, codes);
+    let text = '';
+    for (let i = 0; i < codes.length; i += PIECE) {
+      text += String.fromCharCode.apply(null, codes.subarray(i, i + PIECE));
+    }
+    return text;
+  }
+
+  function base64Encode(bytes) {
+    const padded = Math.ceil(bytes.length / 3) * 4;
+    const out = new Uint8Array(padded);
+    let at = 0;
+    for (let i = 0; i < bytes.length; i += 3) {
+      const word = (bytes[i] << 16) | (bytes[i + 1] << 8) | bytes[i + 2];
+      out[at++] = CHARS[word >> 18];
+      out[at++] = CHARS[(word >> 12) & 63];
+      out[at++] = CHARS[(word >> 6) & 63];
+      out[at++] = CHARS[word & 63];
+    }
+    const spare = padded && padded - Math.ceil((bytes.length * 4) / 3);
+    out.fill(0x3d, padded - spare);
+    return fromCharCodes(out);
+  }
+
+  // The bytes behind base64, forgiving white space and missing padding, or null.
+  function base64Decode(text) {
+    let digits = text.replace(/[\t\n\f\r ]+/g, '');
+    if (digits.length % 4 === 0) digits = digits.replace(/={1,2}$/, '');
+    if (digits.length % 4 === 1) return null;
+    const out = new Uint8Array(Math.floor((digits.length * 3) / 4));
+    let word = 0;
+    let bits = 0;
+    let at = 0;
+    for (let i = 0; i < digits.length; i++) {
+      const code = digits.charCodeAt(i);
+      const digit = code < 128 ? DIGITS[code] : NO_DIGIT;
+      if (digit === NO_DIGIT) return null;
+      word = ((word << 6) | digit) & 0xffffff;
+      bits += 6;
+      if (bits >= 8) {
+        bits -= 8;
+        out[at++] = (word >> bits) & 255;
+      }
+    }
+    return out;
+  }
+
+  function isBufferSource(value) {
+    return ArrayBuffer.isView(value) || isArrayBuffer(value);
+  }
+
+  function isArrayBuffer(value) {
+    const tag = Object.prototype.toString.call(value);
+    return tag === '[object ArrayBuffer]' || tag === '[object SharedArrayBuffer]';
+  }
+
+  // A view of the bytes of an ArrayBuffer or of a view, or a TypeError that starts with `what`.
+  function bytesOf(value, what) {
+    if (ArrayBuffer.isView(value)) {
+      return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+    }
+    if (isArrayBuffer(value)) return new Uint8Array(value);
+    throw new TypeError(`${what} must be an ArrayBuffer, a typed array or a DataView`);
+  }
+
+  // Gives a class the name that Object.prototype.toString shows, and its members the attributes that
+  // members of web interfaces have.
+  function asInterface(constructor, name = constructor.name) {
+    const members = Object.getOwnPropertyDescriptors(constructor.prototype);
+    for (const key of Object.keys(members)) {
+      if (key !== 'constructor') {
+        Object.defineProperty(constructor.prototype, key, { ...members[key], enumerable: true });
+      }
+    }
+    Object.defineProperty(constructor.prototype, Symbol.toStringTag, {
+      value: name,
+      configurable: true,
+    });
+    return constructor;
+  }
+
+  // What `console` shows for an object whose state is private.
+  const INSPECT = Symbol.for('nodejs.util.inspect.custom');
+
+  return {
+    toUSVString,
+    latin1Bytes,
+    fromCharCodes,
+    base64Encode,
+    base64Decode,
+    isBufferSource,
+    bytesOf,
+    asInterface,
+    INSPECT,
+  };
+})

@@ -1,0 +1,198 @@
+#include "functions/invoker/activation_host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/json_text.h"
+#include "functions/codeq/topics.h"
+#include "functions/invoker/kv.h"
+#include "functions/invoker/locked_change.h"
+#include "functions/model/errors.h"
+#include "functions/model/json_object.h"
+#include "functions/model/names.h"
+#include "jobs/model/refusal.h"
+#include "jobs/operations/enqueue.h"
+#include "jobs/operations/enqueue_json.h"
+#include "jobs/operations/store_access.h"
+
+// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
+// allocator.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace cairn::functions {
+namespace {
+
+using boost::asio::awaitable;
+
+// What the envelope of a message that a function publishes is called.
+constexpr std::string_view kPublishType = "RuntimePublish";
+// Queues of the platform.
+constexpr std::string_view kPlatformPrefix = "cs.";
+
+Result<KvCall> ParseKv(KvCall::Operation operation, std::string_view arguments) {
+  return ReadObject(arguments, Code::kValidation, [&](ObjectReader& object) {
+    KvCall call{.operation = operation, .key = object.Text("key", {1, kMaxKvKeyBytes})};
+    if (operation == KvCall::Operation::kSet) {
+      call.value = object.Raw("value");
+      if (call.value.empty()) object.Fail("value", "is missing");
+      call.ttl_seconds = object.OptionalInteger("ttl_seconds", 1, kMaxKvTtlSeconds);
+    }
+    object.RefuseOthers();
+    return call;
+  });
+}
+
+struct NamedPayload {
+  std::string name;     // of the topic or queue
+  std::string payload;  // JSON
+  std::string options;  // a JSON object; empty: none
+};
+Result<NamedPayload> ParsePayload(std::string_view member, std::string_view arguments) {
+  return ReadObject(arguments, Code::kValidation, [&](ObjectReader& object) {
+    NamedPayload call{.name = object.Text(member, {1, kMaxTopicBytes}),
+                      .payload = std::string(object.Raw("payload")),
+                      .options = std::string(object.RawObject("options").value_or(""))};
+    if (call.payload.empty()) object.Fail("payload", "is missing");
+    object.RefuseOthers();
+    return call;
+  });
+}
+
+// The JSON that POST /api/v1/enqueue takes, of which the options are further members.
+std::string EnqueueText(const NamedPayload& call) {
+  std::string text = R"({"queue":)";
+  AppendJsonString(call.name, text);
+  text += R"(,"payload":)" + call.payload;
+  const std::string_view options = call.options;
+  const size_t begin = options.find_first_not_of(" \t\r\n", options.find('{') + 1);
+  if (begin == std::string_view::npos || options[begin] == '}') return text + "}";
+  return text + "," + std::string(options.substr(begin));
+}
+
+}  // namespace
+
+void ActivationHost::Log(std::string_view level, std::string_view text) {
+  log_.Add(level, text);
+  logged_();
+}
+
+awaitable<Result<std::string>> ActivationHost::Call(std::string_view operation,
+                                                    std::string arguments) {
+  using Kv = KvCall::Operation;
+  for (const auto& [name, kv] : {std::pair("kv.get", Kv::kGet), std::pair("kv.set", Kv::kSet),
+                                 std::pair("kv.del", Kv::kDelete)}) {
+    if (operation != name) continue;
+    Result<KvCall> call = ParseKv(kv, arguments);
+    if (!call.ok()) co_return call.error();
+    co_return co_await this->Kv(*std::move(call));
+  }
+  if (operation == "http.fetch") co_return co_await FetchUrl(std::move(arguments));
+  if (operation == "codeq.publish") co_return co_await PublishMessage(std::move(arguments));
+  if (operation == "jobs.enqueue") co_return co_await EnqueueJob(std::move(arguments));
+  if (operation == "cadence.heartbeat") {
+    co_return Refuse(Code::kCapabilityDenied,
+                     "cs.cadence.heartbeat: the activation was not started by Cadence");
+  }
+  if (operation == "actors.call") {
+    co_return Refuse(Code::kCapabilityDenied, "cs.actors.call: this server has no actors");
+  }
+  co_return Refuse(Code::kCapabilityDenied,
+                   fmt::format("there is no operation '{}'", Printable(operation, 64)));
+}
+
+awaitable<Result<std::string>> ActivationHost::Kv(KvCall call) {
+  const Result<void> allowed = CheckKv(config_.capabilities, call);
+  if (!allowed.ok()) co_return allowed.error();
+  store::Scopes scopes;
+  AddKvScopes(ns(), call, scopes);
+  std::string reply;
+  const auto body = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(reply, RunKv(transaction, ns(), call));
+    return {};
+  };
+  const doors::RouteStore::Task task = body;
+  const bool writes = call.operation != KvCall::Operation::kGet;
+  const Result<void> done = writes ? co_await parts_.routes.Write(scopes, task)
+                                   : co_await parts_.routes.Read(scopes, task);
+  if (!done.ok()) co_return done.error();
+  co_return reply;
+}
+
+awaitable<Result<std::string>> ActivationHost::FetchUrl(std::string arguments) {
+  Result<FetchCall> call = ParseFetch(arguments);
+  if (!call.ok()) co_return call.error();
+  co_return co_await Fetch(parts_.fetch, config_.capabilities, *std::move(call));
+}
+
+Result<void> ActivationHost::CheckTopic(std::string_view call, std::string_view topic) const {
+  if (topic.starts_with(kPlatformPrefix)) {
+    return Refuse(
+        Code::kCapabilityDenied,
+        fmt::format("{}: names that begin with \"{}\" are the platform's", call, kPlatformPrefix));
+  }
+  const auto allows = [&](std::string_view allowed) {
+    if (!allowed.ends_with('*')) return allowed == topic;
+    return topic.starts_with(allowed.substr(0, allowed.size() - 1));
+  };
+  if (std::ranges::any_of(config_.capabilities.publish_topics, allows)) return {};
+  return Refuse(Code::kCapabilityDenied,
+                fmt::format("{}: the manifest does not allow \"{}\": add it to "
+                            "capabilities.codeq.publishTopics",
+                            call, Printable(topic, kMaxTopicBytes)));
+}
+
+awaitable<Result<std::string>> ActivationHost::PublishMessage(std::string arguments) {
+  const Result<NamedPayload> call = ParsePayload("topic", arguments);
+  if (!call.ok()) co_return call.error();
+  const Result<void> allowed = CheckTopic("cs.codeq.publish", call->name);
+  if (!allowed.ok()) co_return allowed.error();
+  const Timestamp now = parts_.clock.Now();
+  Envelope envelope{.id = NewMessageId(now, parts_.random),
+                    .ts_ms = now.millis(),
+                    .tenant = activation_.tenant,
+                    .type = std::string(kPublishType)};
+  const std::string id = envelope.id;
+  const Result<codeq::Outgoing> outgoing = codeq::Prepare(
+      {.topic = call->name, .text = codeq::Wrap(std::move(envelope), call->payload)});
+  if (!outgoing.ok()) co_return outgoing.error();
+  codeq::Locks locks;
+  codeq::AddPublishScopes(*outgoing, locks);
+  const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(const codeq::Published published, codeq::Publish(context, *outgoing));
+    if (published.refused) return *published.refused;
+    return {};
+  };
+  const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
+  if (!done.ok()) co_return done.error();
+  co_return fmt::format(R"({{"id":"{}"}})", id);
+}
+
+awaitable<Result<std::string>> ActivationHost::EnqueueJob(std::string arguments) {
+  const Result<NamedPayload> call = ParsePayload("queue", arguments);
+  if (!call.ok()) co_return call.error();
+  const Result<void> allowed = CheckTopic("cs.jobs.enqueue", call->name);
+  if (!allowed.ok()) co_return allowed.error();
+  const Result<jobs::EnqueueRequest> request = jobs::ParseEnqueue(EnqueueText(*call));
+  if (!request.ok()) co_return codeq::InOurWords(request.error());
+  // What follows a job goes to other queues, which nobody has allowed.
+  if (request->queue != call->name || !request->chain.empty() || !request->batch_id.empty()) {
+    co_return Refuse(Code::kValidation,
+                     "cs.jobs.enqueue: options cannot name a queue, a chain or a batch");
+  }
+  jobs::Held held;
+  jobs::AddEnqueueScopes(*request, held);
+  jobs::EnqueueResult result;
+  const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(result, jobs::Enqueue(context, *request));
+    return {};
+  };
+  const Result<void> done =
+      co_await jobs::Change(jobs::StoreAccess{parts_.routes}, std::move(held), body);
+  if (!done.ok()) co_return codeq::InOurWords(done.error());
+  co_return fmt::format(R"({{"id":"{}","status":"{}"}})", result.id, jobs::StateName(result.state));
+}
+
+}  // namespace cairn::functions

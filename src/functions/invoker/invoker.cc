@@ -1,0 +1,812 @@
+#include "functions/invoker/invoker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <exception>
+#include <utility>
+
+#include "base/check.h"
+#include "doors/turn/line_wait.h"
+#include "doors/turn/side_task.h"
+#include "functions/codeq/dead_letters.h"
+#include "functions/codeq/results.h"
+#include "functions/codeq/topics.h"
+#include "functions/control/aliases.h"
+#include "functions/control/values.h"
+#include "functions/control/versions.h"
+#include "functions/invoker/activation_host.h"
+#include "functions/invoker/activation_log.h"
+#include "functions/invoker/activations.h"
+#include "functions/invoker/locked_change.h"
+#include "functions/invoker/resolve.h"
+#include "functions/model/digest.h"
+#include "functions/model/errors.h"
+#include "functions/model/json_writer.h"
+#include "functions/model/names.h"
+#include "jobs/operations/fetch.h"
+#include "jobs/operations/lease.h"
+
+// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
+// allocator.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace cairn::functions {
+namespace {
+
+using boost::asio::awaitable;
+using std::chrono::milliseconds;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// A synchronous caller waits so much longer than the function may run.
+constexpr int64_t kAnswerGraceMs = 250;
+// How long an asynchronous request may wait and be tried before it is answered `timeout`.
+constexpr int64_t kAsyncDeadlineMs = 3'600'000;
+constexpr milliseconds kFlushAfter(200);
+constexpr milliseconds kPauseAfterError(500);
+constexpr int64_t kPostponeMs = 100;
+constexpr int64_t kFirstRetryMs = 1'000;
+constexpr int64_t kLongestRetryMs = 300'000;
+constexpr int kFinishTries = 5;
+// A message is given out again until its deadline has passed, whatever happens to who has it.
+constexpr int64_t kMessageRetries = 1'000;
+constexpr int64_t kMegabyte = 1024L * 1024;
+
+constexpr std::string_view kSyncSource = R"({"mode":"sync"})";
+constexpr std::string_view kAsyncSource = R"({"mode":"async"})";
+constexpr std::string_view kFailedType = "InvocationFailed";
+
+SteadyTime In(milliseconds time) { return std::chrono::steady_clock::now() + time; }
+
+// Whether somebody waits for it now: then it is not tried again later.
+bool IsSync(const Trigger& trigger) {
+  return trigger.type == TriggerType::kHttp || trigger.source == kSyncSource;
+}
+
+FunctionName NameOf(const Activation& activation) {
+  return {activation.tenant, activation.ns, activation.ref.function};
+}
+
+std::string SlotName(const FunctionName& function, uint64_t version) {
+  return fmt::format("{}:{}", ResourceName(function), version);
+}
+
+FunctionError ErrorOf(const Error& error) {
+  return {.type = std::string(CodeRowOf(error).name), .message = std::string(RefusalText(error))};
+}
+
+Activation ActivationOf(const InvocationRequest& request) {
+  Activation activation;
+  activation.activation_id = request.activation_id;
+  activation.tenant = request.tenant;
+  activation.ns = request.ns;
+  activation.ref = request.ref;
+  activation.trigger = request.trigger;
+  activation.request_id = request.request_id;
+  return activation;
+}
+
+InvocationResult ResultOf(const Activation& activation) {
+  return {.activation_id = activation.activation_id,
+          .request_id = activation.request_id,
+          .status = activation.status,
+          .duration_ms = activation.duration_ms.value_or(0),
+          .result = activation.result,
+          .error = activation.error};
+}
+
+// What the handler is given besides the event.
+std::string ContextText(const Activation& activation, const Principal& principal,
+                        int64_t deadline_ms) {
+  std::string text;
+  JsonWriter json(text);
+  json.BeginObject();
+  json.Text("activation_id", activation.activation_id);
+  json.Text("request_id", activation.request_id);
+  json.Integer("deadline_ms", deadline_ms);
+  json.Text("tenant", activation.tenant);
+  json.Text("namespace", activation.ns);
+  json.Text("function", activation.ref.function);
+  json.Integer("version", activation.resolved_version.value_or(0));
+  json.BeginObject("ref");
+  if (!activation.ref.alias.empty()) json.Text("alias", activation.ref.alias);
+  json.Integer("version", activation.resolved_version.value_or(0));
+  json.EndObject();
+  json.BeginObject("trigger");
+  json.Text("type", TriggerName(activation.trigger.type));
+  json.Raw("source", activation.trigger.source);
+  json.EndObject();
+  json.BeginObject("principal");
+  json.Text("sub", principal.sub);
+  json.Texts("roles", principal.roles);
+  json.EndObject();
+  json.EndObject();
+  return text;
+}
+
+// The result that a child has sent, which may be anything.
+Result<FunctionResult> ParseResult(std::string_view text) {
+  return ReadObject(text, Code::kValidation,
+                    [](ObjectReader& object) { return ReadFunctionResult(object); });
+}
+
+int64_t RetryDelayMs(int64_t retries) {
+  int64_t delay_ms = kFirstRetryMs;
+  for (int64_t i = 0; i < retries && delay_ms < kLongestRetryMs; ++i) delay_ms *= 2;
+  return std::min(delay_ms, kLongestRetryMs);
+}
+
+}  // namespace
+
+std::string IdempotentActivationId(const FunctionName& function, const Ref& ref,
+                                   std::string_view key) {
+  const std::string reference = ref.version ? fmt::to_string(*ref.version) : ref.alias;
+  Bytes digest = Sha256(fmt::format("{}\n{}\n{}", ResourceName(function), reference, key));
+  // A UUID of version 8, which leaves its content to who makes it (RFC 9562).
+  digest[6] = static_cast<char>((static_cast<unsigned char>(digest[6]) & 0x0FU) | 0x80U);
+  digest[8] = static_cast<char>((static_cast<unsigned char>(digest[8]) & 0x3FU) | 0x80U);
+  std::string id;
+  for (size_t i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) id.push_back('-');
+    id += fmt::format("{:02x}", static_cast<unsigned char>(digest[i]));
+  }
+  return id;
+}
+
+// A message that was claimed, and what its transaction has found out.
+struct Invoker::Begun {
+  jobs::LeaseRef lease;
+  Principal principal;
+  std::string event;
+  int64_t deadline_ms = 0;
+  Activation activation;  // as written: running, unless it has ended
+  VersionMeta version;
+  std::string shift;  // that counts how it ends
+  // Why it is not run.
+  bool ended = false;                 // it has a result, which is published again
+  bool stranger = false;              // its id belongs to somebody else's activation
+  std::optional<Error> refused = {};  // there is nothing to run, or the caller may not
+  bool expired = false;
+};
+
+// One that this process runs.
+struct Invoker::Running {
+  Running(Begun message, doors::RouteStore& routes) : begun(std::move(message)), flushed(routes) {}
+
+  Begun begun;
+  EnvMap env;
+  Redactor redactor{EnvMap()};
+  ActivationLog log{redactor};
+  net::Timer flush;
+  bool flush_waits = false;
+  bool flushing = false;
+  doors::RouteStore::Signal flushed;
+};
+
+struct Invoker::Ended {
+  Status status = Status::kError;
+  std::optional<FunctionResult> result = {};
+  bool result_truncated = false;
+  std::optional<FunctionError> error = {};
+  std::optional<Usage> usage = {};
+  std::string limit_hit = {};
+  bool ran = false;
+};
+
+struct Invoker::LoopState {
+  explicit LoopState(net::Loop& on) : loop(on), consumer(on), renewer(on) {}
+
+  net::Loop& loop;
+  size_t free = 0;  // more can run
+  doors::SideTask consumer;
+  doors::SideTask renewer;
+  std::vector<std::shared_ptr<Running>> running;
+};
+
+// --- Begin ---------------------------------------------------------------------------------------
+
+class Invoker::BeginWork final : public doors::Work {
+ public:
+  BeginWork(const Invoker& invoker, size_t count) : invoker_(invoker) {
+    claim_.topics = {std::string(kInvokeTopic)};
+    claim_.count = count;
+    claim_.lease_ms = invoker.options_.lease.count();
+    claim_.worker_id = invoker.options_.node;
+    codeq::AddClaimScopes(claim_, locks_);
+    scopes = locks_.ToScopes();
+    access = store::Access::kWrite;
+  }
+
+  Result<void> Run(store::Transaction& transaction) override {
+    begun_.clear();
+    if (invoker_.stopping_) return {};
+    const jobs::ChangeBody body = [this](jobs::Context& context) -> Result<void> {
+      CAIRN_ASSIGN_OR_RETURN(const std::vector<codeq::Message> messages,
+                             codeq::Claim(context, claim_));
+      for (const codeq::Message& message : messages) {
+        CAIRN_ASSIGN_OR_RETURN(begun_.emplace_back(), Begin(context.transaction, message));
+      }
+      return {};
+    };
+    return jobs::RunUnder(locks_.lanes, held, transaction, /*queues=*/nullptr, body);
+  }
+  bool found() const override { return !begun_.empty(); }
+  std::vector<Begun> TakeBegun() { return std::move(begun_); }
+
+ private:
+  static Result<Begun> Begin(store::Transaction& transaction, const codeq::Message& message) {
+    CAIRN_ASSIGN_OR_RETURN(const Envelope envelope, ParseEnvelope(message.text));
+    CAIRN_ASSIGN_OR_RETURN(InvocationRequest request, ParseInvocationRequest(envelope.body));
+    Begun begun;
+    begun.lease = {.id = message.job.id, .token = message.job.lease_token};
+    begun.principal = std::move(request.principal);
+    begun.event = std::move(request.event);
+    begun.deadline_ms = request.deadline_ms;
+    CAIRN_ASSIGN_OR_RETURN(std::optional<Activation> stored,
+                           LoadActivation(transaction, request.tenant, request.activation_id));
+    if (stored && (stored->request_id != request.request_id || stored->ns != request.ns ||
+                   stored->ref.function != request.ref.function)) {
+      begun.stranger = true;
+      begun.activation = ActivationOf(request);
+      return begun;
+    }
+    begun.activation = stored ? *std::move(stored) : ActivationOf(request);
+    if (IsTerminal(begun.activation.status)) {
+      begun.ended = true;
+      return begun;
+    }
+    CAIRN_RETURN_IF_ERROR(FindVersion(transaction, begun));
+    begun.activation.status = Status::kRunning;
+    begun.activation.start_ms = transaction.now().millis();
+    CAIRN_RETURN_IF_ERROR(PutActivation(transaction, begun.activation));
+    return begun;
+  }
+
+  static Result<void> FindVersion(store::Transaction& transaction, Begun& begun) {
+    begun.expired = transaction.now().millis() >= begun.deadline_ms;
+    if (begun.expired) return {};
+    Activation& activation = begun.activation;
+    Result<Resolved> resolved = ResolveRef(transaction, {activation.tenant, activation.ns},
+                                           activation.ref, DrawOf(activation.activation_id));
+    if (!resolved.ok()) {
+      if (resolved.error().code == ErrorCode::kWouldBlock) return resolved.error();
+      begun.refused = resolved.error();
+      return {};
+    }
+    begun.version = std::move(resolved->version);
+    begun.shift = std::move(resolved->shift);
+    activation.resolved_version = begun.version.version;
+    const Result<void> allowed =
+        CheckRoles(begun.version.config, activation.trigger.type, begun.principal);
+    if (!allowed.ok()) begun.refused = allowed.error();
+    return {};
+  }
+
+  const Invoker& invoker_;
+  codeq::ClaimRequest claim_;
+  codeq::Locks locks_;
+  std::vector<Begun> begun_;
+};
+
+std::function<std::unique_ptr<doors::Work>()> Invoker::MakeBegin(size_t count) const {
+  return [this, count] { return std::make_unique<BeginWork>(*this, count); };
+}
+
+awaitable<Result<std::vector<Invoker::Begun>>> Invoker::ClaimSome(LoopState& state) {
+  BeginWork work(*this, state.free);
+  const Result<void> done = co_await parts_.routes.Run(work);
+  if (!done.ok()) co_return done.error();
+  if (work.found()) co_return work.TakeBegun();
+  const std::vector<std::string> queues = {std::string(kInvokeTopic)};
+  doors::LineWait line(parts_.routes, jobs::FetchTopics(queues),
+                       {.name = "functions", .takes = true}, MakeBegin(state.free));
+  const Result<std::shared_ptr<doors::Work>> served = co_await line.Served(SteadyTime::max());
+  if (!served.ok()) co_return served.error();
+  if (*served == nullptr) co_return std::vector<Begun>();
+  co_return static_cast<BeginWork&>(**served).TakeBegun();
+}
+
+awaitable<void> Invoker::Consume(LoopState& state) {
+  while (!stopping_ && !state.consumer.ended()) {
+    if (state.free == 0) {
+      co_await state.consumer.Sleep(SteadyTime::max());
+      continue;
+    }
+    Result<std::vector<Begun>> claimed = co_await ClaimSome(state);
+    if (!claimed.ok()) {
+      parts_.log.Warn("cannot claim messages of functions", {{"error", claimed.error().message}});
+      co_await state.consumer.Sleep(In(kPauseAfterError));
+      continue;
+    }
+    for (Begun& begun : *claimed) {
+      CAIRN_CHECK(state.free > 0);
+      --state.free;
+      auto running = std::make_shared<Running>(std::move(begun), parts_.routes);
+      state.running.push_back(running);
+      boost::asio::co_spawn(state.loop.io(), RunOne(state, std::move(running)),
+                            boost::asio::detached);
+    }
+  }
+}
+
+awaitable<void> Invoker::RenewLeases(LoopState& state) {
+  while (!state.renewer.ended()) {
+    co_await state.renewer.Sleep(In(options_.lease / 3));
+    if (state.running.empty() || state.renewer.ended()) continue;
+    const std::vector<std::shared_ptr<Running>> running = state.running;
+    codeq::Locks locks;
+    for (const auto& one : running) codeq::AddMessageScopes(one->begun.lease, locks);
+    const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+      for (const auto& one : running) {
+        const Result<uint64_t> until =
+            codeq::Extend(context, one->begun.lease, options_.lease.count());
+        // One that has ended since, or was cancelled: its finish will find out.
+        if (!until.ok() && until.error().code == ErrorCode::kWouldBlock) return until.error();
+      }
+      return {};
+    };
+    const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
+    if (!done.ok()) {
+      parts_.log.Warn("cannot extend leases of functions", {{"error", done.error().message}});
+    }
+  }
+}
+
+// --- Run -----------------------------------------------------------------------------------------
+
+awaitable<void> Invoker::RunOne(LoopState& state, std::shared_ptr<Running> running) {
+  const Begun& begun = running->begun;
+  const FunctionName function = NameOf(begun.activation);
+  const uint64_t version = begun.version.version;
+  const bool runs = !begun.ended && !begun.stranger && !begun.refused && !begun.expired;
+  if (runs && !TakeSlot(function, version, begun.version.config.max_concurrency)) {
+    co_await Postpone(*running);
+  } else {
+    Ended ended;
+    if (runs) {
+      ended = co_await Execute(state, running);
+      GiveSlot(function, version);
+    } else if (begun.refused) {
+      ended.error = ErrorOf(*begun.refused);
+    } else if (begun.expired) {
+      ended.status = Status::kTimeout;
+      ended.error = FunctionError{
+          .type = "Timeout", .message = "the deadline had passed before the function could be run"};
+    }
+    co_await Finish(*running, std::move(ended));
+  }
+  std::erase(state.running, running);
+  ++state.free;
+  state.consumer.Wake();
+}
+
+awaitable<Result<std::string>> Invoker::OpenEnv(const Begun& begun, EnvMap& env) {
+  if (begun.version.config.env_names.empty()) co_return std::string("{}");
+  const doors::RouteStore::Task read = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(
+        env, LoadEnv(transaction, NameOf(begun.activation), begun.version, parts_.secrets));
+    return {};
+  };
+  const Result<void> done = co_await parts_.routes.Read({}, read);
+  if (!done.ok()) co_return done.error();
+  std::string text;
+  JsonWriter json(text);
+  json.TextMap("", env);
+  co_return text;
+}
+
+awaitable<Invoker::Ended> Invoker::Execute(LoopState& state, std::shared_ptr<Running> shared) {
+  Running& running = *shared;
+  const Begun& begun = running.begun;
+  const VersionConfig& config = begun.version.config;
+  Result<std::string> env = co_await OpenEnv(begun, running.env);
+  if (!env.ok()) co_return Ended{.error = ErrorOf(env.error())};
+  running.redactor = Redactor(running.env);
+  ProgramCache::Wanted wanted{.function = NameOf(begun.activation),
+                              .version = begun.version.version,
+                              .sha256 = begun.version.sha256,
+                              .config = config};
+  Result<std::shared_ptr<const Program>> program = co_await programs_.Load(std::move(wanted));
+  if (!program.ok()) co_return Ended{.error = ErrorOf(program.error())};
+
+  const auto logged = [this, &state, shared] {
+    if (std::exchange(shared->flush_waits, true)) return;
+    shared->flush = state.loop.After(kFlushAfter, [this, &state, weak = std::weak_ptr(shared)] {
+      if (const std::shared_ptr<Running> alive = weak.lock()) {
+        boost::asio::co_spawn(state.loop.io(), FlushLog(alive), boost::asio::detached);
+      }
+    });
+  };
+  ActivationHost host({parts_.routes, fetch_, parts_.clock, parts_.random}, begun.activation,
+                      config, running.log, logged);
+  const int64_t left_ms = begun.deadline_ms - parts_.clock.Now().millis();
+  const int64_t wall_ms = std::max<int64_t>(1, std::min(config.timeout_ms, left_ms));
+  RunRequest request{
+      .tenant = begun.activation.tenant,
+      .program = *program,
+      .event = begun.event,
+      .context = ContextText(begun.activation, begun.principal, begun.deadline_ms),
+      .env = *std::move(env),
+      .limits = {.wall_ms = wall_ms,
+                 .cpu_ms = wall_ms,
+                 .memory_bytes = static_cast<uint64_t>(config.memory_mb * kMegabyte)}};
+  const RunOutcome outcome = co_await parts_.pool.Run(std::move(request), host);
+
+  Ended ended{
+      .result_truncated = outcome.result_truncated,
+      .usage = Usage{.cpu_us = outcome.usage.cpu_us,
+                     .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
+                     .cold = outcome.usage.cold},
+      .limit_hit = outcome.limit_hit,
+      .ran = true};
+  if (outcome.status == RunStatus::kSuccess) {
+    Result<FunctionResult> result = ParseResult(outcome.result);
+    if (result.ok()) {
+      ended.status = Status::kSuccess;
+      ended.result = *std::move(result);
+      ended.result_truncated |= Truncate(*ended.result);
+      co_return ended;
+    }
+    ended.error = FunctionError{.type = "ValidationError",
+                                .message = std::string(RefusalText(result.error()))};
+    co_return ended;
+  }
+  ended.status = outcome.status == RunStatus::kTimeout ? Status::kTimeout : Status::kError;
+  ended.error = FunctionError{.type = outcome.error.type,
+                              .message = running.redactor.Redact(outcome.error.message),
+                              .stack = running.redactor.Redact(outcome.error.stack)};
+  Truncate(*ended.error);
+  co_return ended;
+}
+
+awaitable<void> Invoker::FlushLog(std::shared_ptr<Running> running) {
+  running->flush_waits = false;
+  const std::optional<LogChunk> chunk = running->log.Take();
+  if (!chunk) co_return;
+  running->flushing = true;
+  const Activation& activation = running->begun.activation;
+  codeq::Locks locks;
+  locks.AddKey(LogIndexKey(activation.tenant, activation.activation_id));
+  const jobs::ChangeBody body = [&](jobs::Context& context) {
+    return PutLogChunk(context.transaction, activation.tenant, activation.activation_id, *chunk);
+  };
+  const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
+  if (!done.ok()) {
+    parts_.log.Warn("cannot write the log of an activation",
+                    {{"activation", activation.activation_id}, {"error", done.error().message}});
+  }
+  running->flushing = false;
+  running->flushed.waker()();
+}
+
+// --- Finish --------------------------------------------------------------------------------------
+
+awaitable<void> Invoker::Finish(Running& running, Ended ended) {
+  Begun& begun = running.begun;
+  running.flush.Cancel();
+  while (running.flushing) co_await running.flushed.Wait();
+
+  Activation activation = begun.activation;
+  const int64_t now_ms = parts_.clock.Now().millis();
+  const VersionConfig& config = begun.version.config;
+  const bool failed = !begun.ended && ended.status != Status::kSuccess;
+  const bool again = failed && ended.ran && !IsSync(activation.trigger) &&
+                     activation.retries < config.max_retries && now_ms < begun.deadline_ms;
+  const int64_t delay_ms = RetryDelayMs(activation.retries);
+  if (!begun.ended) {
+    activation.usage = ended.usage;
+    activation.limit_hit = ended.limit_hit;
+    activation.error = ended.error;
+    if (again) {
+      activation.status = Status::kQueued;
+      ++activation.retries;
+    } else {
+      activation.status = ended.status;
+      activation.result = std::move(ended.result);
+      activation.result_truncated = ended.result_truncated;
+      activation.end_ms = now_ms;
+      activation.duration_ms = std::max<int64_t>(0, now_ms - activation.start_ms.value_or(now_ms));
+    }
+  }
+
+  const Timestamp now = parts_.clock.Now();
+  const Result<codeq::Outgoing> result =
+      codeq::PrepareResult({.tenant = activation.tenant,
+                            .result = InvocationResultText(ResultOf(activation)),
+                            .message_id = NewMessageId(now, parts_.random),
+                            .ts_ms = now.millis()});
+  // A retry has no result yet, and a stranger's is nobody's.
+  const bool tells = !again && !begun.stranger;
+  if (tells && !result.ok()) {
+    parts_.log.Error("the result of an activation cannot be published",
+                     {{"activation", activation.activation_id}, {"error", result.error().message}});
+  }
+  std::optional<codeq::Outgoing> failure;
+  if (failed && tells && !config.on_failure.empty()) {
+    Envelope envelope{.id = NewMessageId(now, parts_.random),
+                      .ts_ms = now.millis(),
+                      .tenant = activation.tenant,
+                      .type = std::string(kFailedType)};
+    Result<codeq::Outgoing> made = codeq::Prepare(
+        {.topic = config.on_failure, .text = codeq::Wrap(std::move(envelope), Encode(activation))});
+    if (made.ok()) failure = *std::move(made);
+  }
+  const std::optional<LogChunk> chunk = running.log.Take();
+
+  codeq::Locks locks;
+  codeq::AddMessageScopes(begun.lease, locks);
+  if (tells && result.ok()) codeq::AddPublishScopes(*result, locks);
+  if (failure) codeq::AddPublishScopes(*failure, locks);
+  if (chunk) locks.AddKey(LogIndexKey(activation.tenant, activation.activation_id));
+  if (begun.stranger) locks.lanes.AddQueue(kInvokeDeadTopic);
+  const bool counts = ended.ran && !again && !begun.shift.empty();
+  if (counts) AddAliasScopes(NameOf(activation), activation.ref.alias, locks.keys);
+
+  const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+    store::Transaction& transaction = context.transaction;
+    if (again) {
+      CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, delay_ms));
+      (void)until;
+    } else {
+      CAIRN_RETURN_IF_ERROR(codeq::Ack(context, begun.lease));
+    }
+    if (begun.stranger) {
+      const Error reason = Refuse(Code::kConflict, "activation_id is that of another request");
+      CAIRN_ASSIGN_OR_RETURN(const std::string letter,
+                             codeq::AddDeadLetter(context, kInvokeTopic, begun.event, reason));
+      (void)letter;
+      return {};
+    }
+    if (!begun.ended) {
+      CAIRN_RETURN_IF_ERROR(MoveActivation(transaction, Status::kRunning, activation));
+    }
+    if (chunk) {
+      CAIRN_RETURN_IF_ERROR(
+          PutLogChunk(transaction, activation.tenant, activation.activation_id, *chunk));
+    }
+    if (counts) {
+      CAIRN_RETURN_IF_ERROR(RecordOutcome(transaction, {.function = NameOf(activation),
+                                                        .alias = activation.ref.alias,
+                                                        .shift = begun.shift,
+                                                        .failed = failed}));
+    }
+    if (tells && result.ok()) {
+      CAIRN_ASSIGN_OR_RETURN(const codeq::Published published, codeq::Publish(context, *result));
+      (void)published;
+    }
+    if (failure) {
+      CAIRN_ASSIGN_OR_RETURN(const codeq::Published published, codeq::Publish(context, *failure));
+      (void)published;
+    }
+    return {};
+  };
+  doors::SideTask pause(parts_.routes.turn().loop());
+  for (int tries = 1;; ++tries) {
+    const Result<void> done = co_await Change(parts_.routes, locks, body);
+    if (done.ok()) break;
+    const bool lost =
+        done.error().code == ErrorCode::kConflict || done.error().code == ErrorCode::kNotFound;
+    if (lost || tries == kFinishTries || stopping_) {
+      parts_.log.Warn("the end of an activation was not written",
+                      {{"activation", activation.activation_id}, {"error", done.error().message}});
+      const std::scoped_lock lock(mutex_);
+      ++figures_.lost;
+      co_return;
+    }
+    co_await pause.Sleep(In(kPauseAfterError * tries));
+  }
+  if (tells && !begun.ended) Count(ResultOf(activation), ended.usage && ended.usage->cold);
+}
+
+awaitable<void> Invoker::Postpone(Running& running) {
+  const Begun& begun = running.begun;
+  Activation activation = begun.activation;
+  activation.status = Status::kQueued;
+  codeq::Locks locks;
+  codeq::AddMessageScopes(begun.lease, locks);
+  const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, kPostponeMs));
+    (void)until;
+    return MoveActivation(context.transaction, Status::kRunning, activation);
+  };
+  const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
+  if (!done.ok()) {
+    parts_.log.Warn("an activation was not postponed",
+                    {{"activation", activation.activation_id}, {"error", done.error().message}});
+  }
+}
+
+// --- Accept --------------------------------------------------------------------------------------
+
+Result<void> Invoker::CheckRates(const Invocation& invocation, const VersionConfig& config) {
+  const auto refuse = [](std::string_view what, int64_t wait_ms) {
+    return Refuse(
+        Code::kRateLimited,
+        fmt::format("too many invocations of {} a second; try again in {} ms", what, wait_ms));
+  };
+  if (const auto wait_ms = rates_.Take(invocation.function.tenant, options_.tenant_rate)) {
+    return refuse("the tenant " + invocation.function.tenant, *wait_ms);
+  }
+  const int64_t rate = config.rate_limit > 0 ? config.rate_limit : options_.function_rate;
+  const std::string name = ResourceName(invocation.function);
+  if (const auto wait_ms = rates_.Take(name, rate)) return refuse(name, *wait_ms);
+  return {};
+}
+
+awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
+  const bool sync = invocation.mode == Invocation::Mode::kSync;
+  if (invocation.activation_id.empty()) {
+    invocation.activation_id = NewActivationId(parts_.random);
+  }
+  Ref ref = invocation.ref;
+  ref.function = invocation.function.name;
+  VersionMeta version;
+  const doors::RouteStore::Task look = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(Resolved resolved, ResolveRef(transaction, invocation.function.in(), ref,
+                                                         DrawOf(invocation.activation_id)));
+    version = std::move(resolved.version);
+    return {};
+  };
+  const Result<void> looked = co_await parts_.routes.Read({}, look);
+  if (!looked.ok()) co_return looked.error();
+  const VersionConfig& config = version.config;
+  Result<void> allowed = CheckRoles(config, invocation.trigger.type, invocation.principal);
+  if (allowed.ok()) allowed = CheckRates(invocation, config);
+  if (!allowed.ok()) co_return allowed.error();
+  if (sync && !HasSlot(invocation.function, version.version, config.max_concurrency)) {
+    co_return Refuse(Code::kConcurrencyLimited,
+                     fmt::format("{} runs {} times now, which is its max_concurrency",
+                                 ResourceName(invocation.function), config.max_concurrency));
+  }
+
+  const Timestamp now = parts_.clock.Now();
+  InvocationRequest request{
+      .activation_id = invocation.activation_id,
+      .request_id = invocation.request_id,
+      .tenant = invocation.function.tenant,
+      .ns = invocation.function.ns,
+      .ref = std::move(ref),
+      .trigger = invocation.trigger,
+      .principal = invocation.principal,
+      .deadline_ms = now.millis() + (sync ? config.timeout_ms : kAsyncDeadlineMs),
+      .event = std::move(invocation.event)};
+  if (request.trigger.type == TriggerType::kApi && request.trigger.source == "{}") {
+    request.trigger.source = sync ? kSyncSource : kAsyncSource;
+  }
+  Activation activation = ActivationOf(request);
+  const Result<codeq::Outgoing> outgoing =
+      codeq::Prepare({.topic = std::string(kInvokeTopic),
+                      .text = EnvelopeText({.id = NewMessageId(now, parts_.random),
+                                            .ts_ms = now.millis(),
+                                            .tenant = request.tenant,
+                                            .type = std::string(kRequestType),
+                                            .body = InvocationRequestText(request)}),
+                      .max_retries = kMessageRetries});
+  if (!outgoing.ok()) co_return outgoing.error();
+  if (outgoing->fault) co_return *outgoing->fault;
+  Accepted accepted{.activation_id = request.activation_id,
+                    .request_id = request.request_id,
+                    .deadline_ms = request.deadline_ms};
+  codeq::Locks locks;
+  codeq::AddPublishScopes(*outgoing, locks);
+  const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+    accepted.existing = false;
+    CAIRN_ASSIGN_OR_RETURN(
+        const std::optional<Activation> stored,
+        LoadActivation(context.transaction, request.tenant, request.activation_id));
+    if (stored) {
+      accepted.existing = true;
+      accepted.request_id = stored->request_id;
+      if (IsTerminal(stored->status)) accepted.result = ResultOf(*stored);
+      return {};
+    }
+    CAIRN_RETURN_IF_ERROR(PutActivation(context.transaction, activation));
+    CAIRN_ASSIGN_OR_RETURN(const codeq::Published published, codeq::Publish(context, *outgoing));
+    if (published.refused) return *published.refused;
+    return {};
+  };
+  const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
+  if (!done.ok()) co_return done.error();
+  co_return accepted;
+}
+
+awaitable<Result<Invoker::Answer>> Invoker::Invoke(Invocation invocation) {
+  const std::string tenant = invocation.function.tenant;
+  invocation.mode = Invocation::Mode::kSync;
+  Result<Accepted> accepted = co_await Accept(std::move(invocation));
+  if (!accepted.ok()) co_return accepted.error();
+  if (accepted->result) {
+    InvocationResult result = *accepted->result;
+    co_return Answer{*std::move(accepted), std::move(result)};
+  }
+  const int64_t wait_ms = accepted->deadline_ms - parts_.clock.Now().millis() + kAnswerGraceMs;
+  codeq::AwaitedResult what{tenant, accepted->request_id, accepted->activation_id};
+  const Result<std::optional<std::string>> text = co_await codeq::AwaitResult(
+      parts_.routes, std::move(what), In(milliseconds(std::max<int64_t>(0, wait_ms))));
+  if (!text.ok()) co_return text.error();
+  if (!*text) {
+    co_return Refuse(Code::kCorrelationTimeout,
+                     fmt::format("there is no result of the activation {} yet; ask for it later",
+                                 accepted->activation_id));
+  }
+  Result<InvocationResult> result = ParseInvocationResult(**text);
+  if (!result.ok()) co_return result.error();
+  co_return Answer{*std::move(accepted), *std::move(result)};
+}
+
+// --- Life ----------------------------------------------------------------------------------------
+
+Invoker::Invoker(InvokerParts parts, InvokerOptions options)
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      fetch_{parts_.http, parts_.routes, parts_.policy},
+      programs_(parts_.routes, parts_.pool, options_.cache_bytes),
+      rates_(parts_.clock) {}
+
+Invoker::~Invoker() = default;
+
+void Invoker::Start() {
+  const size_t count = parts_.loops.size();
+  for (size_t i = 0; i < count; ++i) {
+    loops_.push_back(std::make_unique<LoopState>(parts_.loops.at(i)));
+    loops_.back()->free = std::max<size_t>(1, options_.running / count);
+  }
+  for (const std::unique_ptr<LoopState>& state : loops_) {
+    LoopState* const here = state.get();
+    here->loop.Post([this, here] {
+      const auto kept = std::shared_ptr<void>(here, [](void*) {});  // owned by loops_
+      here->consumer.Start(Consume(*here), kept);
+      here->renewer.Start(RenewLeases(*here), kept);
+    });
+  }
+}
+
+void Invoker::Stop() {
+  stopping_ = true;
+  for (const std::unique_ptr<LoopState>& state : loops_) {
+    LoopState* const here = state.get();
+    here->loop.Post([here] { here->consumer.End(); });
+  }
+}
+
+bool Invoker::TakeSlot(const FunctionName& function, uint64_t version, int64_t most) {
+  const std::scoped_lock lock(mutex_);
+  int64_t& running = by_version_[SlotName(function, version)];
+  if (running >= most) return false;
+  ++running;
+  ++figures_.running;
+  ++figures_.started;
+  return true;
+}
+
+void Invoker::GiveSlot(const FunctionName& function, uint64_t version) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_version_.find(SlotName(function, version));
+  CAIRN_CHECK(found != by_version_.end() && found->second > 0);
+  if (--found->second == 0) by_version_.erase(found);
+  --figures_.running;
+}
+
+bool Invoker::HasSlot(const FunctionName& function, uint64_t version, int64_t most) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_version_.find(SlotName(function, version));
+  return found == by_version_.end() || found->second < most;
+}
+
+void Invoker::Count(const InvocationResult& result, bool cold) {
+  const std::scoped_lock lock(mutex_);
+  if (cold) ++figures_.cold;
+  if (result.status == Status::kSuccess) ++figures_.succeeded;
+  if (result.status == Status::kError) ++figures_.failed;
+  if (result.status == Status::kTimeout) ++figures_.timed_out;
+}
+
+InvokerFigures Invoker::figures() const {
+  const std::scoped_lock lock(mutex_);
+  return figures_;
+}
+
+}  // namespace cairn::functions

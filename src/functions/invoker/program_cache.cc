@@ -1,0 +1,102 @@
+#include "functions/invoker/program_cache.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "functions/control/values.h"
+#include "functions/model/bundle.h"
+#include "functions/model/digest.h"
+#include "functions/model/errors.h"
+
+namespace cairn::functions {
+namespace {
+
+using boost::asio::awaitable;
+
+size_t SizeOf(const Program& program) {
+  size_t bytes = sizeof(program) + program.compiled.size();
+  for (const SourceFile& file : program.files) bytes += file.path.size() + file.text.size();
+  return bytes;
+}
+
+}  // namespace
+
+std::string ProgramCache::NameOf(const Wanted& wanted) {
+  return Sha256Hex(fmt::format("{}\n{}\n{}\n{}", wanted.sha256, wanted.config.entry,
+                               wanted.config.handler, IsolationName(wanted.config.isolation)));
+}
+
+std::shared_ptr<const Program> ProgramCache::Find(const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = items_.find(name);
+  if (found == items_.end()) return nullptr;
+  used_.splice(used_.begin(), used_, found->second.place);
+  return found->second.program;
+}
+
+void ProgramCache::Keep(const std::string& name, std::shared_ptr<const Program> program) {
+  const size_t bytes = SizeOf(*program);
+  const std::scoped_lock lock(mutex_);
+  if (items_.contains(name)) return;
+  used_.push_front(name);
+  items_.emplace(name, Item{std::move(program), bytes, used_.begin()});
+  bytes_ += bytes;
+  while (bytes_ > limit_bytes_ && items_.size() > 1) {
+    const auto oldest = items_.find(used_.back());
+    bytes_ -= oldest->second.bytes;
+    items_.erase(oldest);
+    used_.pop_back();
+  }
+}
+
+void ProgramCache::Put(std::shared_ptr<const Program> program) {
+  const std::string name = program->sha256;
+  Keep(name, std::move(program));
+}
+
+awaitable<Result<std::shared_ptr<const Program>>> ProgramCache::Load(Wanted wanted) {
+  const std::string name = NameOf(wanted);
+  if (std::shared_ptr<const Program> kept = Find(name)) co_return kept;
+
+  std::optional<std::string> tar;
+  const doors::RouteStore::Task read = [&](store::Transaction& transaction) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(tar,
+                           ReadString(transaction, BundleKey(wanted.function, wanted.version)));
+    return {};
+  };
+  const Result<void> done = co_await routes_.Read({}, read);
+  if (!done.ok()) co_return done.error();
+  if (!tar) {
+    co_return Refuse(Code::kNotFound, fmt::format("the bundle of {} version {} is gone",
+                                                  ResourceName(wanted.function), wanted.version));
+  }
+  if (Sha256Hex(*tar) != wanted.sha256) {
+    co_return Refuse(Code::kStoreReadFailed,
+                     fmt::format("the bundle of {} version {} is not what was published",
+                                 ResourceName(wanted.function), wanted.version));
+  }
+  const Result<Bundle> bundle = Bundle::Read(*tar);
+  if (!bundle.ok()) co_return bundle.error();
+  auto program = std::make_shared<Program>();
+  program->sha256 = name;
+  for (const auto& [path, text] : bundle->files()) {
+    program->files.push_back({path, std::string(text)});
+  }
+  program->entry = wanted.config.entry;
+  program->handler = wanted.config.handler;
+  program->isolation = wanted.config.isolation;
+  Result<std::string> compiled = co_await pool_.Compile(program->files, program->entry);
+  if (!compiled.ok()) co_return compiled.error();
+  program->compiled = *std::move(compiled);
+  Keep(name, program);
+  co_return std::shared_ptr<const Program>(std::move(program));
+}
+
+ProgramCache::Figures ProgramCache::figures() const {
+  const std::scoped_lock lock(mutex_);
+  return {items_.size(), bytes_};
+}
+
+}  // namespace cairn::functions

@@ -1,0 +1,316 @@
+#include "functions/pool/sandbox_pool.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <deque>
+#include <utility>
+
+#include "base/check.h"
+#include "functions/pool/zygote_link.h"
+#include "functions/protocol/limits.h"
+
+namespace cairn::functions {
+
+using boost::asio::awaitable;
+using boost::asio::use_awaitable;
+
+namespace {
+
+constexpr std::chrono::milliseconds kSweepEvery = std::chrono::seconds(10);
+constexpr uint64_t kNsPerMs = 1'000'000;
+
+RunOutcome Refused(std::string type, std::string message) {
+  RunOutcome outcome;
+  outcome.error = {.type = std::move(type), .message = std::move(message)};
+  return outcome;
+}
+
+// What the messages to a child can carry: the child would take a longer one for an attack.
+Result<void> CheckSizes(const RunRequest& request) {
+  if (request.event.size() > wire::kMaxEventBytes ||
+      request.context.size() > wire::kMaxContextBytes || request.env.size() > wire::kMaxEnvBytes) {
+    return Error{ErrorCode::kTooLarge, "the event, the context or the environment is too large"};
+  }
+  return {};
+}
+
+Result<void> CheckBundle(const std::vector<SourceFile>& files) {
+  size_t bytes = 0;
+  for (const SourceFile& file : files) {
+    bytes += file.text.size();
+    if (file.path.size() > wire::kMaxBundlePathBytes) {
+      return Error{ErrorCode::kTooLarge, "the path of a file of the bundle is too long"};
+    }
+  }
+  if (files.size() > wire::kMaxBundleFiles || bytes > wire::kMaxBundleBytes) {
+    return Error{ErrorCode::kTooLarge, "the bundle is too large"};
+  }
+  return {};
+}
+
+}  // namespace
+
+struct SandboxPool::State {
+  State(SandboxPoolOptions of, const Clock& time, Random& random, const Log& log,
+        net::LoopGroup& group)
+      : options(std::move(of)),
+        clock(time),
+        loops(group),
+        zygote(options.program, time, random, log) {}
+
+  const SandboxPoolOptions options;
+  const Clock& clock;
+  net::LoopGroup& loops;
+  ZygoteLink zygote;
+  std::atomic<bool> stopped = false;
+  std::atomic<int64_t> children = 0;
+  std::atomic<int64_t> idle = 0;
+  std::atomic<int64_t> waiting = 0;
+  std::atomic<int64_t> forks = 0;
+  std::atomic<int64_t> crashes = 0;
+  std::atomic<uint32_t> sandbox = 0;
+};
+
+// The children of one loop. On that loop only.
+class SandboxPool::LoopPool {
+ public:
+  LoopPool(std::shared_ptr<State> state, net::Loop& loop, size_t most)
+      : state_(std::move(state)), loop_(loop), most_(most) {}
+
+  net::Loop& loop() const { return loop_; }
+
+  awaitable<RunOutcome> Run(RunRequest request, RunHost& host) {
+    const Result<void> fits = CheckSizes(request);
+    if (!fits.ok()) co_return Refused("TooLarge", fits.error().message);
+    Result<std::shared_ptr<ChildLink>> child =
+        co_await Acquire(request.tenant, request.program->sha256);
+    if (!child.ok()) {
+      co_return Refused(child.error().code == ErrorCode::kTooMany ? "Busy" : "Unavailable",
+                        child.error().message);
+    }
+    RunOutcome outcome = co_await (*child)->Run(std::move(request), host);
+    if (outcome.limit_hit == "crash") ++state_->crashes;
+    Release(*std::move(child));
+    co_return outcome;
+  }
+
+  awaitable<Result<std::string>> Compile(CompileMessage compile) {
+    CAIRN_CHECK(loop_.InLoop());
+    // Of nobody, so nobody gets it afterwards.
+    Result<std::shared_ptr<ChildLink>> child = co_await Acquire("", "");
+    if (!child.ok()) co_return child.error();
+    Result<std::string> compiled = co_await (*child)->Compile(std::move(compile));
+    Drop(*std::move(child));
+    co_return compiled;
+  }
+
+  void EndIdle() {
+    const uint64_t now_ns = state_->clock.MonotonicNs();
+    const uint64_t time_ns = static_cast<uint64_t>(state_->options.idle_time.count()) * kNsPerMs;
+    while (!idle_.empty() && now_ns - idle_.front().since_ns >= time_ns) EndOldest();
+  }
+
+  void Stop() {
+    sweep_.Cancel();
+    while (!idle_.empty()) EndOldest();
+    for (Waiter* const waiter : waiters_) waiter->turn.cancel();
+  }
+
+ private:
+  struct Idle {
+    std::shared_ptr<ChildLink> child;
+    uint64_t since_ns = 0;
+  };
+  struct Waiter {
+    explicit Waiter(net::Loop& loop) : turn(loop.io()) {}
+    boost::asio::steady_timer turn;
+    bool granted = false;  // a place is reserved for it
+  };
+
+  // An idle child of the tenant: best one that has the code.
+  std::shared_ptr<ChildLink> TakeIdle(const std::string& tenant, const std::string& sha256) {
+    auto best = idle_.end();
+    for (auto at = idle_.begin(); at != idle_.end(); ++at) {
+      if (at->child->tenant() != tenant || tenant.empty()) continue;
+      if (best == idle_.end() || at->child->Remembers(sha256) || !best->child->Remembers(sha256)) {
+        best = at;
+      }
+    }
+    if (best == idle_.end()) return nullptr;
+    std::shared_ptr<ChildLink> child = std::move(best->child);
+    idle_.erase(best);
+    --state_->idle;
+    return child;
+  }
+
+  awaitable<Result<std::shared_ptr<ChildLink>>> Acquire(std::string tenant, std::string sha256) {
+    if (state_->stopped) co_return Error{ErrorCode::kUnavailable, "the server is stopping"};
+    if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) co_return child;
+    if (count_ >= most_ && !idle_.empty()) EndOldest();
+    if (count_ >= most_) {
+      const Result<void> turn = co_await AwaitTurn();
+      if (!turn.ok()) co_return turn.error();
+      // Whoever made room may have left a child of ours.
+      if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) co_return child;
+      if (count_ >= most_ && !idle_.empty()) EndOldest();
+    }
+    Result<std::shared_ptr<ChildLink>> child = co_await Fork(std::move(tenant));
+    co_return child;
+  }
+
+  awaitable<Result<void>> AwaitTurn() {
+    if (waiters_.size() >= state_->options.max_waiting) {
+      co_return Error{ErrorCode::kTooMany, "too many functions wait to be run; try again later"};
+    }
+    Waiter waiter(loop_);
+    waiter.turn.expires_after(state_->options.max_wait);
+    waiters_.push_back(&waiter);
+    ++state_->waiting;
+    boost::system::error_code ignored;
+    co_await waiter.turn.async_wait(redirect_error(use_awaitable, ignored));
+    --state_->waiting;
+    std::erase(waiters_, &waiter);
+    if (waiter.granted) co_return Result<void>();
+    if (state_->stopped) co_return Error{ErrorCode::kUnavailable, "the server is stopping"};
+    co_return Error{ErrorCode::kTooMany, "no process was free to run the function in time"};
+  }
+
+  awaitable<Result<std::shared_ptr<ChildLink>>> Fork(std::string tenant) {
+    std::array<int, 2> ends = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      WakeOne();
+      co_return Error{ErrorCode::kUnavailable, "cannot make a socket for a function's process"};
+    }
+    auto child = std::make_shared<ChildLink>(loop_, state_->clock, state_->options.times,
+                                             FileDescriptor(ends[0]), std::move(tenant));
+    ++count_;
+    ++state_->children;
+    ++state_->forks;
+    state_->zygote.Fork(FileDescriptor(ends[1]), state_->options.max_memory_bytes);
+    const Result<void> ready = co_await child->AwaitReady();
+    if (!ready.ok()) {
+      Drop(std::move(child));
+      co_return ready.error();
+    }
+    state_->sandbox = child->sandbox();
+    co_return child;
+  }
+
+  void Release(std::shared_ptr<ChildLink> child) {
+    const auto same_tenant = std::ranges::count_if(
+        idle_, [&](const Idle& one) { return one.child->tenant() == child->tenant(); });
+    if (!child->usable() || state_->stopped || child->runs() >= state_->options.runs_per_child ||
+        static_cast<size_t>(same_tenant) >= state_->options.warm_children_per_tenant) {
+      return Drop(std::move(child));
+    }
+    idle_.push_back({.child = std::move(child), .since_ns = state_->clock.MonotonicNs()});
+    ++state_->idle;
+    Sweep();
+    WakeOne();
+  }
+
+  void Drop(std::shared_ptr<ChildLink> child) {
+    child->Kill();
+    --count_;
+    --state_->children;
+    WakeOne();
+  }
+
+  void EndOldest() {
+    std::shared_ptr<ChildLink> child = std::move(idle_.front().child);
+    idle_.pop_front();
+    --state_->idle;
+    Drop(std::move(child));
+  }
+
+  void WakeOne() {
+    for (Waiter* const waiter : waiters_) {
+      if (waiter->granted) continue;
+      waiter->granted = true;
+      waiter->turn.cancel();
+      return;
+    }
+  }
+
+  void Sweep() {
+    if (sweeping_) return;
+    sweeping_ = true;
+    sweep_ = loop_.After(kSweepEvery, [this] {
+      sweeping_ = false;
+      EndIdle();
+      if (!idle_.empty()) Sweep();
+    });
+  }
+
+  const std::shared_ptr<State> state_;
+  net::Loop& loop_;
+  const size_t most_;
+  size_t count_ = 0;
+  std::deque<Idle> idle_;  // the one idle for longest first
+  std::deque<Waiter*> waiters_;
+  bool sweeping_ = false;
+  net::Timer sweep_;
+};
+
+SandboxPool::SandboxPool(SandboxPoolOptions options, const Clock& clock, Random& random, Log log,
+                         net::LoopGroup& loops)
+    : state_(std::make_shared<State>(std::move(options), clock, random, log, loops)) {
+  const size_t most = std::max<size_t>(1, state_->options.max_children / loops.size());
+  for (size_t i = 0; i < loops.size(); ++i) {
+    pools_.push_back(std::make_unique<LoopPool>(state_, loops.at(i), most));
+  }
+}
+
+SandboxPool::~SandboxPool() { Stop(); }
+
+SandboxPool::LoopPool& SandboxPool::Here() const {
+  for (const std::unique_ptr<LoopPool>& pool : pools_) {
+    if (pool->loop().InLoop()) return *pool;
+  }
+  CAIRN_CHECK(false, "not on a loop of the pool");
+}
+
+awaitable<RunOutcome> SandboxPool::Run(RunRequest request, RunHost& host) {
+  return Here().Run(std::move(request), host);
+}
+
+awaitable<Result<std::string>> SandboxPool::Compile(std::vector<SourceFile> files,
+                                                    std::string entry) {
+  const Result<void> fits = CheckBundle(files);
+  if (!fits.ok()) co_return fits.error();
+  CompileMessage compile;
+  compile.files = std::move(files);
+  compile.entry = std::move(entry);
+  Result<std::string> compiled = co_await Here().Compile(std::move(compile));
+  co_return compiled;
+}
+
+void SandboxPool::EndIdle() { Here().EndIdle(); }
+
+SandboxStats SandboxPool::stats() const {
+  return {.children = state_->children,
+          .idle = state_->idle,
+          .waiting = state_->waiting,
+          .forks = state_->forks,
+          .crashes = state_->crashes,
+          .zygotes = state_->zygote.starts(),
+          .sandbox = state_->sandbox};
+}
+
+void SandboxPool::Stop() {
+  state_->stopped = true;
+  state_->zygote.Stop();
+  if (!state_->loops.running()) return;
+  for (size_t i = 0; i < pools_.size(); ++i) {
+    LoopPool* const pool = pools_[i].get();
+    pool->loop().Post([pool] { pool->Stop(); });
+  }
+}
+
+}  // namespace cairn::functions
