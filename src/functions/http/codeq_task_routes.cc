@@ -83,7 +83,8 @@ HttpReply TaskAnswer(const Result<void>& done, int status, std::string text) {
 // What workers send may have members that we do not know: clients are not all of one version.
 template <typename Read>
 auto ReadTaskBody(const RouteCall& call, Read read) {
-  const std::string_view body = call.request.body.empty() ? "{}" : call.request.body;
+  const std::string_view given = call.request.body;
+  const std::string_view body = given.empty() ? "{}" : given;
   return ReadObject(body, Code::kValidation, read);
 }
 
