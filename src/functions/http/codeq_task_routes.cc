@@ -23,6 +23,9 @@
 #include "jobs/model/topics.h"
 #include "jobs/operations/operations.h"
 
+// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another allocator.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 namespace cairn::functions {
 namespace {
 
@@ -629,9 +632,7 @@ constexpr TaskRow kTaskRows[] = {
      200, GetAdminQueue},
 };
 
-std::string TaskErrorBody(std::string_view /*code*/, std::string_view message) {
-  return ErrorText(message);
-}
+std::string TaskErrorBody(const doors::ToldError& error) { return ErrorText(error.message); }
 
 }  // namespace
 

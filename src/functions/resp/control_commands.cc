@@ -160,7 +160,7 @@ Files TakeFiles(Args args) {
   return files;
 }
 
-Result<std::string> Draft(Context& context, const FunctionName& function, ArgParser& parser) {
+Result<std::string> Upload(Context& context, const FunctionName& function, ArgParser& parser) {
   const Args args = parser.Rest();
   if (args.size() % 2 != 0) return Syntax("each path is followed by the file's content");
   CAIRN_ASSIGN_OR_RETURN(const Package package, MakePackage(TakeFiles(args)));
@@ -300,7 +300,7 @@ Result<std::string> Remove(Context& context, const FunctionName& function, ArgPa
   return std::string(R"({"status":"deleted"})");
 }
 
-Result<std::string> Shift(Context& context, const FunctionName& function, ArgParser& parser) {
+Result<std::string> ShiftIt(Context& context, const FunctionName& function, ArgParser& parser) {
   ShiftRequest request{.alias = std::string(parser.Next()),
                        .id = Uuid::V4(*context.random).ToString()};
   request.to = TakeVersion(parser);
@@ -415,16 +415,15 @@ void AddVersionRows(Rows& rows) {
                  .complexity = "O(N) with N being the size of the files",
                  .summary = "Uploads files; they wait 24 hours to be published.",
                  .syntax = "function (path content) ..."},
-                AddOneScope, Draft);
-  rows.AddWrite(
-      {.name = "fn.publish",
-       .arity = -4,
-       .long_running = true,
-       .complexity = "O(N) with N being the size of the files",
-       .summary = "Publishes a draft, or files, as the next version.",
-       .syntax = "function [DRAFT draft] [FILES count:integer (path content) ...] "
-                 "[CONFIG json] [ALIAS alias]"},
-      AddPublishScopes, PublishIt);
+                AddOneScope, Upload);
+  rows.AddWrite({.name = "fn.publish",
+                 .arity = -4,
+                 .long_running = true,
+                 .complexity = "O(N) with N being the size of the files",
+                 .summary = "Publishes a draft, or files, as the next version.",
+                 .syntax = "function [DRAFT draft] [FILES count:integer (path content) ...] "
+                           "[CONFIG json] [ALIAS alias]"},
+                AddPublishScopes, PublishIt);
   rows.AddRead({.name = "fn.versions",
                 .arity = -2,
                 .long_running = true,
@@ -467,7 +466,7 @@ void AddAliasRows(Rows& rows) {
                  .summary = "Moves an alias to another version step by step, and back if it fails.",
                  .syntax = "function alias version:integer STEP percent:integer "
                            "EVERY seconds:integer MAXERRORS rate:double"},
-                AddAliasScope, Shift);
+                AddAliasScope, ShiftIt);
 }
 
 }  // namespace

@@ -178,10 +178,11 @@
 
   add(String.prototype, {
     isWellFormed() {
-      return !/\p{Surrogate}/u.test(`${objectOf(this, 'isWellFormed')}`);
+      const text = `${objectOf(this, 'isWellFormed')}`;
+      return host.global('support').toUSVString(text) === text;
     },
     toWellFormed() {
-      return `${objectOf(this, 'toWellFormed')}`.replace(/\p{Surrogate}/gu, '\ufffd');
+      return host.global('support').toUSVString(objectOf(this, 'toWellFormed'));
     },
   });
 

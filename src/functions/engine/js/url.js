@@ -9,14 +9,15 @@
   const DEFAULT_PORTS = { 'http': 80, 'https': 443, 'ws': 80, 'wss': 443, 'ftp': 21, 'file': null };
   const isSpecial = (url) => Object.hasOwn(DEFAULT_PORTS, url.scheme);
 
-  // What is percent-encoded where; each set adds to the one before.
-  const IN_CONTROL = /[^\x20-\x7e]+/gu;
-  const IN_FRAGMENT = /[^\x21\x23-\x3b\x3d\x3f-\x5f\x61-\x7e]+/gu;
-  const IN_QUERY = /[^\x21\x24-\x3b\x3d\x3f-\x7e]+/gu;
-  const IN_SPECIAL_QUERY = /[^\x21\x24-\x26\x28-\x3b\x3d\x3f-\x7e]+/gu;
-  const IN_PATH = /[^\x21\x24-\x3b\x3d\x40-\x5d\x5f\x61-\x7a\x7c\x7e]+/gu;
-  const IN_USERINFO = /[^\x21\x24-\x2e\x30-\x39\x41-\x5a\x5f\x61-\x7a\x7e]+/gu;
-  const IN_FORM = /[^*\-._A-Za-z0-9]+/gu;
+  // What is percent-encoded where; each set adds to the one before. None has a character above ASCII, so
+  // a run never splits a surrogate pair.
+  const IN_CONTROL = /[^\x20-\x7e]+/g;
+  const IN_FRAGMENT = /[^\x21\x23-\x3b\x3d\x3f-\x5f\x61-\x7e]+/g;
+  const IN_QUERY = /[^\x21\x24-\x3b\x3d\x3f-\x7e]+/g;
+  const IN_SPECIAL_QUERY = /[^\x21\x24-\x26\x28-\x3b\x3d\x3f-\x7e]+/g;
+  const IN_PATH = /[^\x21\x24-\x3b\x3d\x40-\x5d\x5f\x61-\x7a\x7c\x7e]+/g;
+  const IN_USERINFO = /[^\x21\x24-\x2e\x30-\x39\x41-\x5a\x5f\x61-\x7a\x7e]+/g;
+  const IN_FORM = /[^*\-._A-Za-z0-9]+/g;
 
   const FORBIDDEN_IN_HOST = /[\0\t\n\r #/:<>?@[\\\]^|]/;
   const FORBIDDEN_IN_DOMAIN = /[\0-\x20#%/:<>?@[\\\]^|\x7f]/;
@@ -26,13 +27,12 @@
   const SINGLE_DOT = /^(?:\.|%2e)$/i;
   const DOUBLE_DOT = /^(?:\.|%2e){2}$/i;
 
-  const HEX = Array.from({ length: 256 }, (_, byte) =>
-    `%${byte.toString(16).toUpperCase().padStart(2, '0')}`);
+  const hex = (byte) => (byte < 16 ? '%0' : '%') + byte.toString(16).toUpperCase();
 
   function encodeBytes(text) {
-    if (text.length === 1 && text.charCodeAt(0) < 128) return HEX[text.charCodeAt(0)];
+    if (text.length === 1 && text.charCodeAt(0) < 128) return hex(text.charCodeAt(0));
     let out = '';
-    for (const byte of host.utf8Encode(text)) out += HEX[byte];
+    for (const byte of host.utf8Encode(text)) out += hex(byte);
     return out;
   }
 
@@ -46,9 +46,9 @@
     for (let i = 0; i < bytes.length; i++) {
       let byte = bytes[i];
       if (byte === 0x25 && i + 2 < bytes.length) {
-        const hex = String.fromCharCode(bytes[i + 1], bytes[i + 2]);
-        if (/^[0-9a-fA-F]{2}$/.test(hex)) {
-          byte = parseInt(hex, 16);
+        const digits = String.fromCharCode(bytes[i + 1], bytes[i + 2]);
+        if (/^[0-9a-fA-F]{2}$/.test(digits)) {
+          byte = parseInt(digits, 16);
           i += 2;
         }
       }
@@ -143,9 +143,9 @@
       if (length > best.length) best = { at, length };
       at += length;
     }
-    const hex = (numbers) => numbers.map((n) => n.toString(16)).join(':');
-    if (best.at < 0) return hex(pieces);
-    return `${hex(pieces.slice(0, best.at))}::${hex(pieces.slice(best.at + best.length))}`;
+    const text = (numbers) => numbers.map((n) => n.toString(16)).join(':');
+    if (best.at < 0) return text(pieces);
+    return `${text(pieces.slice(0, best.at))}::${text(pieces.slice(best.at + best.length))}`;
   }
 
   // ---- The record of a URL. `path` is an array of segments, or a string where it is opaque. ----
