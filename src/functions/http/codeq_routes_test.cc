@@ -11,6 +11,7 @@
 #include "functions/model/keys.h"
 #include "functions/model/limits.h"
 #include "functions/testing/codeq_server.h"
+#include "tests/support/await.h"
 
 namespace cairn::functions {
 namespace {
@@ -109,7 +110,8 @@ TEST_F(CodeqTest, AClaimThatWaitsIsWokenByTheCommitOfAMessage) {
     if (response.ok()) body = response->body;
     answered = true;
   });
-  while (server_.store().waiters().count() == 0 && !answered) std::this_thread::yield();
+  cairn::testing::Await("a claim in line, or its answer",
+                        [&] { return server_.store().waiters().count() != 0 || answered; });
   Publish("cs.invoke", RequestMessage(1));
   waiting.join();
   EXPECT_EQ(json::parse(body).at("messages").as_array().size(), 1U) << body;

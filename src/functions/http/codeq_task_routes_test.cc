@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "functions/testing/codeq_server.h"
+#include "tests/support/await.h"
 
 namespace cairn::functions {
 namespace {
@@ -241,7 +242,8 @@ TEST_F(CodeqTasksTest, AClaimThatWaitsIsWokenByATask) {
     if (response.ok()) answer = *response;
     answered = true;
   });
-  while (server_.store().waiters().count() == 0 && !answered) std::this_thread::yield();
+  cairn::testing::Await("a claim in line, or its answer",
+                        [&] { return server_.store().waiters().count() != 0 || answered; });
   Create();
   waiting.join();
   EXPECT_EQ(answer.status, 200) << answer.body;
