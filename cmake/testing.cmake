@@ -59,6 +59,8 @@ set(CAIRN_SUITES_ON_postgres_data
 set(CAIRN_SUITES_ON_postgres_seats *)
 set(CAIRN_SUITES_ON_postgres_jobs *)
 set(CAIRN_SUITES_ON_postgres_view View*)
+set(CAIRN_SUITES_ON_postgres_functions
+    ControlTest.*:AliasTest.*:ControlRoutesTest.*:ControlCommandsTest.*:Seeds/FunctionModelTest.*)
 # Of the folders of tests, by program: what stands differently on a node without a data directory.
 set(CAIRN_SUITES_ON_postgres_tests_crash ViewCrashTest.*)
 

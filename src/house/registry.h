@@ -64,7 +64,8 @@ class Registry {
 
   // Calls `handler`, which outlives the timers, for timers of this kind.
   void AddTimer(uint8_t kind, store::TimerHandler& handler);
-  // Figures whose names are `prefix`, or begin with it and an underscore.
+  // Figures whose names are `prefix`, or begin with it and an underscore: "cairn_jobs", unless
+  // clients know them by another name.
   void AddMetrics(std::string prefix, MetricsSource source);
   // Adds members to what GET /api/v1/cluster/status tells. Called on a thread that may wait.
   using StatusSource = std::function<void(boost::json::object& status)>;

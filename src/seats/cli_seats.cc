@@ -213,7 +213,7 @@ int Simulate(const VerbCall& call) {
                         call.terminal);
 }
 
-int Run(const VerbCall& call) {
+int RunSeats(const VerbCall& call) {
   const auto row = std::ranges::find(Actions(), call.action,
                                      [](const ActionRow& one) { return one.action.name; });
   if (!call.server.ok()) return Complain(call.terminal, call.server.error());
@@ -251,7 +251,7 @@ house::Verb SeatsVerb() {
                   Number("cols", "seats of a row", 20, 10'000),
                   Number("max-quantity", "seats a buyer asks for at most", 4, 100),
                   Number("pay-percent", "how many of 100 pay; others cancel", 90, 100)},
-      .run = Run};
+      .run = RunSeats};
   for (const ActionRow& row : Actions()) verb.actions.push_back(row.action);
   return verb;
 }

@@ -106,9 +106,8 @@ Result<void> Scan(CommandContext& context, ScanCursors& cursors) {
   int64_t visited = 0;
   size_t found_bytes = 0;
   // What many were asked for and are large, ends early: the cursor tells that there is more.
-  constexpr size_t kMostBytes = 1024 * 1024;
   const auto visit = [&](const RecordKey& key, const Record& record) {
-    if (visited++ == options.count || found_bytes > kMostBytes) {
+    if (visited++ == options.count || found_bytes > kMaxScanReplyBytes) {
       next_key = key.user_key;
       return false;
     }

@@ -13,9 +13,6 @@
 namespace cairn::data {
 namespace {
 
-// What is nested deeper is packed as nil.
-constexpr int kMaxDepth = 16;
-
 void AppendBig(std::string& out, uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
     out += static_cast<char>(value >> shift);
@@ -35,7 +32,7 @@ class Packer {
       out_ += lua_toboolean(lua_, -1) != 0 ? '\xc3' : '\xc2';
     } else if (type == LUA_TNUMBER) {
       Number(lua_tonumber(lua_, -1));
-    } else if (type == LUA_TTABLE && depth < kMaxDepth) {
+    } else if (type == LUA_TTABLE && depth < kMaxPackedDepth) {
       Table(depth);
     } else {
       out_ += '\xc0';  // nil, for what has no form of its own or is too deep

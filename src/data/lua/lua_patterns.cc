@@ -10,15 +10,13 @@
 #include <string_view>
 
 #include "data/lua/lua_runtime.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {
 
 constexpr char kEscape = '%';
 constexpr std::string_view kSpecials = "^$*+?.([%-";
-constexpr size_t kMaxCaptures = 32;
-// Captures and repetitions inside each other, each of which takes some of the thread's stack.
-constexpr int kMaxDepth = 200;
 
 std::string_view StringArgument(lua_State* lua, int index) {
   size_t size = 0;
@@ -132,7 +130,7 @@ class Matcher {
   bool PatternIs(size_t at, char c) const { return at < pattern_.size() && pattern_[at] == c; }
 
   End Rest(size_t at, size_t from) {
-    if (++depth_ > kMaxDepth) luaL_error(lua_, "pattern too complex");
+    if (++depth_ > kMaxPatternDepth) luaL_error(lua_, "pattern too complex");
     const End end = Items(at, from);
     --depth_;
     return end;
@@ -292,7 +290,7 @@ class Matcher {
   }
 
   End Open(size_t at, size_t from, Kind kind) {
-    if (captures_count_ >= kMaxCaptures) luaL_error(lua_, "too many captures");
+    if (captures_count_ >= kMaxPatternCaptures) luaL_error(lua_, "too many captures");
     captures_[captures_count_++] = {at, at, kind};
     const End end = Rest(at, from);
     if (!end) --captures_count_;
@@ -347,7 +345,7 @@ class Matcher {
   lua_State* lua_;
   const std::string_view subject_;
   const std::string_view pattern_;
-  std::array<Capture, kMaxCaptures> captures_;
+  std::array<Capture, kMaxPatternCaptures> captures_;
   size_t captures_count_ = 0;
   int depth_ = 0;
   size_t work_ = 0;

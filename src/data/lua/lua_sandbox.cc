@@ -30,8 +30,6 @@ constexpr const char* kReadOnly = "Attempt to modify a readonly table";
 // addresses are the keys.
 // Elements of a table that are moved as quickly as an instruction is run.
 constexpr size_t kElementsPerWork = 4;
-// Elements that are sorted outside of the interpreter, whose memory is bounded.
-constexpr int kMaxSortedAtOnce = 1'000'000;
 
 char content_key;
 char globals_key;
@@ -158,7 +156,7 @@ int Sort(lua_State* lua) {
   lua_settop(lua, 2);
   const auto n = static_cast<int>(lua_objlen(lua, 1));
   const int type = lua_isnil(lua, 2) ? CommonType(lua, n) : LUA_TNONE;
-  if (n <= kMaxSortedAtOnce && (type == LUA_TNUMBER || type == LUA_TSTRING)) {
+  if (n <= kMaxScriptSortElements && (type == LUA_TNUMBER || type == LUA_TSTRING)) {
     ChargeScript(lua, static_cast<size_t>(n) * std::bit_width(static_cast<size_t>(n)));
     if (type == LUA_TNUMBER) {
       SortValues<lua_Number>(

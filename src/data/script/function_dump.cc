@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/script/function_library.h"
+#include "data/value/limits.h"
 
 namespace cairn::data {
 namespace {
@@ -14,7 +15,6 @@ constexpr char kLibraryCode = '\xf5';
 constexpr std::string_view kVersion("\x0a\x00", 2);
 constexpr int kNewestVersion = 10;
 constexpr size_t kTrailerBytes = 10;
-constexpr size_t kMaxSourceBytes = 512UL * 1024 * 1024;
 
 // CRC-64 of the Jones polynomial, reflected.
 constexpr std::array<uint64_t, 256> MakeCrcTable() {
@@ -107,7 +107,7 @@ class DumpReader {
     rest_.remove_prefix(1);
     const std::optional<uint64_t> size = Length();
     const std::optional<uint64_t> full_size = Length();
-    if (!size || !full_size || *size > rest_.size() || *full_size > kMaxSourceBytes) {
+    if (!size || !full_size || *size > rest_.size() || *full_size > kMaxRestoredFunctionBytes) {
       return std::nullopt;
     }
     return Expand(Bytes(*size), *full_size);

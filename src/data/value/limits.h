@@ -25,6 +25,8 @@ inline constexpr size_t kMaxRowsFlushedSingly = 10'000;
 // SCAN positions that are remembered between calls, over all clients.
 inline constexpr size_t kMaxScanCursors = 16'384;
 inline constexpr size_t kMaxScanCursorBytes = 64UL * 1024 * 1024;
+// What one SCAN returns; it ends early, and the cursor tells that there is more.
+inline constexpr size_t kMaxScanReplyBytes = 1024UL * 1024;
 
 // The most members that SRANDMEMBER and its like return when they may return one again.
 inline constexpr uint64_t kMaxRandomPicks = 1'048'576;
@@ -77,5 +79,16 @@ inline constexpr size_t kMaxLibraryBytes = 16UL * 1024 * 1024;
 inline constexpr uint64_t kStreamTrimNodes = 100;
 inline constexpr uint64_t kStreamTrimEntries = 1'000'000;
 inline constexpr uint64_t kStreamTrimEntriesUnbounded = 10'000;
+
+// Lua: elements that table.sort sorts outside of the interpreter, whose memory is bounded; captures
+// of a pattern, and captures and repetitions inside each other, each of which takes some of the
+// thread's stack; containers in containers that cmsgpack packs, as nil beyond.
+inline constexpr int kMaxScriptSortElements = 1'000'000;
+inline constexpr size_t kMaxPatternCaptures = 32;
+inline constexpr int kMaxPatternDepth = 200;
+inline constexpr int kMaxPackedDepth = 16;
+
+// The source of all libraries of functions in one dump.
+inline constexpr size_t kMaxRestoredFunctionBytes = 512UL * 1024 * 1024;
 
 }  // namespace cairn::data

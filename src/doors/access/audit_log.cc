@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "doors/access/limits.h"
+
 namespace cairn::doors {
 namespace {
 
@@ -16,7 +18,6 @@ using store::Space;
 
 constexpr std::string_view kChangesPrefix = "audit/";
 constexpr std::string_view kCountedPrefix = "audit-refused/";
-constexpr size_t kMaxTextBytes = 1'024;
 // What is counted is written this often at most.
 constexpr std::chrono::seconds kFlushEvery{10};
 constexpr uint64_t kTrimEveryNs = 3'600'000'000'000;  // an hour
@@ -29,13 +30,13 @@ std::string_view PrefixOf(AuditFamily family) {
   return family == AuditFamily::kChanges ? kChangesPrefix : kCountedPrefix;
 }
 
-std::string_view Cut(std::string_view text) { return text.substr(0, kMaxTextBytes); }
+std::string_view Cut(std::string_view text) { return text.substr(0, kMaxAuditTextBytes); }
 
 // What waits in memory takes no more than what is stored.
 void CutAll(AuditEntry& entry) {
   for (std::string* text : {&entry.principal, &entry.role, &entry.method, &entry.path, &entry.query,
                             &entry.detail, &entry.kind}) {
-    if (text->size() > kMaxTextBytes) *text = std::string(Cut(*text));
+    if (text->size() > kMaxAuditTextBytes) *text = std::string(Cut(*text));
   }
 }
 

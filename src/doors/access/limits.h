@@ -45,4 +45,12 @@ inline constexpr size_t kMaxQuotedBytes = 128;
 inline constexpr size_t kSlowLogArguments = 32;
 inline constexpr size_t kSlowLogArgumentBytes = 128;
 
+// The audit log: of each text of an entry, and of a command's arguments, which may have hundreds of
+// megabytes.
+inline constexpr size_t kMaxAuditTextBytes = 1'024;
+inline constexpr size_t kMaxAuditedArgumentBytes = 4'096;
+
+// Messages to other servers that share a row.
+inline constexpr size_t kMaxRelayRowBytes = 1024UL * 1024;
+
 }  // namespace cairn::doors

@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/check.h"
 #include "doors/turn/serving.h"
 
 namespace cairn::doors {
@@ -77,6 +78,9 @@ void Batch::RunTogether(store::Store& store, Waiters& waiters) {
       parts.push_back({bodies.back()});
     }
   }
+  // Each body borrows from the vectors beside it, which must not have grown.
+  CAIRN_CHECK(bodies.size() == requests_ && first_alone.size() == deferred_.size(),
+              "{} bodies of {} requests", bodies.size(), requests_);
   store.RunParts(scopes, deferred_[0]->access(), parts);
 
   // Before any is run again, which may be because of one that is claimed here.

@@ -6,11 +6,10 @@
 #include <cctype>
 #include <utility>
 
+#include "doors/access/limits.h"
+
 namespace cairn::doors {
 namespace {
-
-// An argument may have hundreds of megabytes; the log keeps less than this.
-constexpr size_t kMaxShownBytes = 4'096;
 
 // "ACL SETUSER"
 std::string SpokenName(const Command& command) {
@@ -31,7 +30,7 @@ std::string TextOf(const Command& command, Args args) {
   const Args arguments = ArgumentsOf(command, args);
   if (command.audit_text != nullptr) return command.audit_text(arguments);
   if (command.secret || arguments.empty()) return {};
-  return std::string(arguments[0].substr(0, kMaxShownBytes));
+  return std::string(arguments[0].substr(0, kMaxAuditedArgumentBytes));
 }
 
 AuditEntry EntryFor(const Command& command, const AclUser* user) {
@@ -126,8 +125,8 @@ std::unique_ptr<ClientWork> WithAudit(std::unique_ptr<ClientWork> work, AuditEnt
 std::string AuditAllArguments(Args args) {
   std::string text;
   for (const std::string_view arg : args) {
-    if (text.size() >= kMaxShownBytes) break;
-    text.append(text.empty() ? "" : " ").append(arg.substr(0, kMaxShownBytes));
+    if (text.size() >= kMaxAuditedArgumentBytes) break;
+    text.append(text.empty() ? "" : " ").append(arg.substr(0, kMaxAuditedArgumentBytes));
   }
   return text;
 }

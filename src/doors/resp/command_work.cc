@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "doors/resp/dispatcher.h"
 
 namespace cairn::doors {
@@ -13,6 +14,9 @@ CommandWork::CommandWork(const Call& call, Caller caller, Instance& instance)
       instance_(instance),
       meter_(instance.reply_bounds()),
       args_charge_(instance.reply_bounds().budget, owned_.bytes()) {
+  CAIRN_CHECK(call_.command.run, "{} does not run in a transaction", call_.command.name);
+  CAIRN_CHECK((call_.request != nullptr) == static_cast<bool>(call_.command.parse),
+              "{}: the request does not belong to the row", call_.command.name);
   Bytes scratch;
   AddScopes(call_, caller_.db, scopes, scratch);
   access = call_.command.access();

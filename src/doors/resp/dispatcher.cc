@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/check.h"
 #include "doors/access/error_table.h"
 #include "doors/access/limits.h"
 #include "doors/resp/arg_parser.h"
@@ -585,6 +586,8 @@ void Dispatcher::Complete(Deferred& deferred) {
       server == nullptr ? nullptr : server->Find(loop_, deferred.connection_id);
   if (connection == nullptr) return;
   Session& session = SessionOf(*connection);
+  CAIRN_CHECK(deferred.results.size() == deferred.works.size(), "{} results of {} requests",
+              deferred.results.size(), deferred.works.size());
   for (size_t i = 0; i < deferred.works.size(); ++i) {
     const size_t start = connection->out().size();
     ClientWork& work = *deferred.works[i];

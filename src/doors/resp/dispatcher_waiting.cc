@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "doors/resp/command_work.h"
 #include "doors/resp/dispatcher.h"
 
@@ -139,6 +140,8 @@ void Dispatcher::Park(Session& session, const Call& call, std::string timeout_re
 }
 
 void Dispatcher::Unpark(Session& session) {
+  CAIRN_CHECK(session.blocked && session.blocked->place != nullptr,
+              "a connection that does not wait stands in no line");
   turn_->LeaveAfterCommit(std::move(session.blocked->place));
   session.blocked.reset();
   session.is_blocked = false;

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "doors/access/limits.h"
+
 namespace cairn::doors {
 namespace {
 
@@ -12,7 +14,6 @@ using store::Space;
 constexpr BytesView kPrefix = "\x01";
 // How far apart the rows are whose age is remembered.
 constexpr uint64_t kSeenEveryNs = 5'000'000'000;
-constexpr size_t kMostRowBytes = 1 << 20;
 constexpr std::chrono::milliseconds kTryAgain{500};
 
 store::Topic MessagesTopic() { return store::Topic::Of(Space::kEvents, kPrefix); }
@@ -141,7 +142,7 @@ Result<void> Relay::SendAll(const Messages& messages) {
     for (size_t i = 0; i < messages.size(); ++i) {
       if (row.empty()) AppendBig64(row, id_);
       Append(row, *messages[i]);
-      if (row.size() < kMostRowBytes && i + 1 < messages.size()) continue;
+      if (row.size() < kMaxRelayRowBytes && i + 1 < messages.size()) continue;
       transaction.AppendEvent({Space::kEvents, kPrefix}, row);
       row.clear();
     }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "doors/access/limits.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/client_work.h"
@@ -89,6 +90,8 @@ class ExecWork final : public ClientWork {
     for (const auto& [key, version] : watched_) AddKeyScope(key.db, key.key, scopes, scratch);
     held.exclusive = scopes.exclusive();
     held.only_order = instance_.store().shared();
+    CAIRN_CHECK(steps_.size() == queue_.size(), "{} steps of {} commands", steps_.size(),
+                queue_.size());
   }
 
   Result<void> Run(store::Transaction& transaction) override {

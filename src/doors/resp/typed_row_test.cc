@@ -3,16 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "doors/resp/nested_call.h"
 #include "doors/testing/test_server.h"
+#include "tests/support/await.h"
 #include "tests/support/test_store.h"
 
 namespace cairn::doors {
@@ -128,14 +127,6 @@ class TypedRowTest : public ::testing::Test {
                }});
   }
 
-  static void AwaitAtLeast(const std::atomic<int>& count, int least) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (count < least) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "at least " << least;
-      std::this_thread::yield();
-    }
-  }
-
   // On a shared store scopes are only an order (HeldScopes::only_order), so that nothing is run
   // again for them; but a transaction that has lost against another is.
   void ExpectRuns(int here, int at_least_shared) const {
@@ -200,9 +191,9 @@ TEST_F(TypedRowTest, ACallThatWaitsIsParsedOnceHoweverOftenItLooks) {
   TestClient first = server_.Connect();
   TestClient second = server_.Connect();
   first.Send({"t.take", "k"});
-  AwaitAtLeast(runs_, 1);
+  cairn::testing::Await("the first look", [&] { return runs_ >= 1; });
   second.Send({"t.take", "k"});
-  AwaitAtLeast(parses_, 2);
+  cairn::testing::Await("the second client", [&] { return parses_ >= 2; });
   EXPECT_EQ(server_.Run({"t.put", "k", "1"}), "\"1\"");
   EXPECT_EQ(first.Receive(), "\"1\"");
   EXPECT_EQ(server_.Run({"t.put", "k", "2"}), "\"2\"");

@@ -115,10 +115,6 @@ std::string OriginalText(const DeadLetter& letter) {
   return jobs::StringOf(letter.original).value_or(letter.original);
 }
 
-jobs::Context OwnContext(jobs::Context& context) {
-  return {context.transaction, context.held, nullptr, context.busy};
-}
-
 // Publishes one letter again. What keeps it a letter is a result, not an error.
 Result<std::optional<Error>> RedriveOne(jobs::Context& context, std::string_view dead_topic,
                                         std::string_view id) {

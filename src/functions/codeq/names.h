@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "functions/model/limits.h"
 #include "functions/model/message.h"
+#include "jobs/ledger/context.h"
 #include "jobs/model/ids.h"
 #include "store/scopes.h"
 #include "store/transaction.h"
@@ -48,6 +49,12 @@ struct Locks {
   void AddKey(std::string_view key);
   store::Scopes ToScopes() const;
 };
+
+// What the platform does in its own name: a publisher that may use cs.invoke need not be allowed to
+// use its dead letters to have one made.
+inline jobs::Context OwnContext(jobs::Context& context) {
+  return {context.transaction, context.held, nullptr, context.busy};
+}
 
 // An error of the jobs layer in the words of this one (functions/model/errors.h).
 Error InOurWords(const Error& error);

@@ -22,12 +22,6 @@ constexpr int64_t kNsPerMs = 1'000'000;
 // How often a claim looks for others in place of messages that it had to take out.
 constexpr int kMaxClaimRounds = 32;
 
-// What the platform does in its own name: a publisher that may use cs.invoke need not be allowed to
-// use its dead letters to have one made.
-jobs::Context OwnContext(jobs::Context& context) {
-  return {context.transaction, context.held, nullptr, context.busy};
-}
-
 // The settings that a platform topic begins with, unless its queue has settings already.
 std::string_view FirstSettings(std::string_view topic) {
   // Activations tell what became of a request. It is redelivered until somebody answers it, which

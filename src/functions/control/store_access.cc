@@ -60,9 +60,10 @@ awaitable<Result<void>> Look(StoreAccess access, Where where, const OperationBod
     Context context = ContextOf(access, transaction, nullptr);
     return body(context);
   };
-  const store::Scopes none;
-  if (where == Where::kPool) co_return co_await access.store.ReadOnPool(none, task);
-  co_return co_await access.store.Read(none, task);
+  // Takes no lock; the answer waits for all that it may have seen.
+  const store::Scopes everything = store::Scopes::Exclusive();
+  if (where == Where::kPool) co_return co_await access.store.ReadOnPool(everything, task);
+  co_return co_await access.store.Read(everything, task);
 }
 
 }  // namespace cairn::functions

@@ -67,7 +67,8 @@ HttpReply Answer(const RouteCall& call, const Result<void>& done, int status, st
 // The body of a request that is an object of options, which may be left out.
 template <typename Read>
 auto ReadOptions(const RouteCall& call, Read read) {
-  const std::string_view body = call.request.body.empty() ? "{}" : call.request.body;
+  const std::string_view given = call.request.body;
+  const std::string_view body = given.empty() ? "{}" : given;
   return ReadObject(body, Code::kValidation, [&](ObjectReader& object) {
     auto made = read(object);
     object.RefuseOthers();
@@ -764,6 +765,7 @@ void AddCodeqRoutes(const CodeqParts& given, doors::RouteTable& table) {
   AddMessageRoutes(parts, table);
   AddLookRoutes(parts, table);
   AddLetterRoutes(parts, table);
+  AddCodeqTaskRoutes(parts, table);
 }
 
 }  // namespace cairn::functions

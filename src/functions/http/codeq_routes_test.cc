@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <thread>
@@ -101,12 +102,14 @@ TEST_F(CodeqTest, SeveralArePublishedTogetherAndTheWrongOnesAnsweredAlone) {
 TEST_F(CodeqTest, AClaimThatWaitsIsWokenByTheCommitOfAMessage) {
   net::HttpClient client = server_.NewClient();
   std::string body;
+  std::atomic<bool> answered{false};
   std::thread waiting([&] {
     const auto response =
         client.Request("POST", "/v1/codeq/topics/cs.invoke/claim", R"({"wait_ms":60000})", {});
     if (response.ok()) body = response->body;
+    answered = true;
   });
-  while (server_.store().waiters().count() == 0) std::this_thread::yield();
+  while (server_.store().waiters().count() == 0 && !answered) std::this_thread::yield();
   Publish("cs.invoke", RequestMessage(1));
   waiting.join();
   EXPECT_EQ(json::parse(body).at("messages").as_array().size(), 1U) << body;

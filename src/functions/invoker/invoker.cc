@@ -21,6 +21,7 @@
 #include "functions/invoker/activation_host.h"
 #include "functions/invoker/activation_log.h"
 #include "functions/invoker/activations.h"
+#include "functions/invoker/begin.h"
 #include "functions/invoker/locked_change.h"
 #include "functions/invoker/resolve.h"
 #include "functions/model/digest.h"
@@ -66,27 +67,12 @@ bool IsSync(const Trigger& trigger) {
   return trigger.type == TriggerType::kHttp || trigger.source == kSyncSource;
 }
 
-FunctionName NameOf(const Activation& activation) {
-  return {activation.tenant, activation.ns, activation.ref.function};
-}
-
 std::string SlotName(const FunctionName& function, uint64_t version) {
   return fmt::format("{}:{}", ResourceName(function), version);
 }
 
 FunctionError ErrorOf(const Error& error) {
   return {.type = std::string(CodeRowOf(error).name), .message = std::string(RefusalText(error))};
-}
-
-Activation ActivationOf(const InvocationRequest& request) {
-  Activation activation;
-  activation.activation_id = request.activation_id;
-  activation.tenant = request.tenant;
-  activation.ns = request.ns;
-  activation.ref = request.ref;
-  activation.trigger = request.trigger;
-  activation.request_id = request.request_id;
-  return activation;
 }
 
 InvocationResult ResultOf(const Activation& activation) {
@@ -156,22 +142,6 @@ std::string IdempotentActivationId(const FunctionName& function, const Ref& ref,
   return id;
 }
 
-// A message that was claimed, and what its transaction has found out.
-struct Invoker::Begun {
-  jobs::LeaseRef lease;
-  Principal principal;
-  std::string event;
-  int64_t deadline_ms = 0;
-  Activation activation;  // as written: running, unless it has ended
-  VersionMeta version;
-  std::string shift;  // that counts how it ends
-  // Why it is not run.
-  bool ended = false;                 // it has a result, which is published again
-  bool stranger = false;              // its id belongs to somebody else's activation
-  std::optional<Error> refused = {};  // there is nothing to run, or the caller may not
-  bool expired = false;
-};
-
 // One that this process runs.
 struct Invoker::Running {
   Running(Begun message, doors::RouteStore& routes) : begun(std::move(message)), flushed(routes) {}
@@ -206,97 +176,21 @@ struct Invoker::LoopState {
   std::vector<std::shared_ptr<Running>> running;
 };
 
-// --- Begin ---------------------------------------------------------------------------------------
+// --- Claim ---------------------------------------------------------------------------------------
 
-class Invoker::BeginWork final : public doors::Work {
- public:
-  BeginWork(const Invoker& invoker, size_t count) : invoker_(invoker) {
-    claim_.topics = {std::string(kInvokeTopic)};
-    claim_.count = count;
-    claim_.lease_ms = invoker.options_.lease.count();
-    claim_.worker_id = invoker.options_.node;
-    codeq::AddClaimScopes(claim_, locks_);
-    scopes = locks_.ToScopes();
-    access = store::Access::kWrite;
-  }
-
-  Result<void> Run(store::Transaction& transaction) override {
-    begun_.clear();
-    if (invoker_.stopping_) return {};
-    const jobs::ChangeBody body = [this](jobs::Context& context) -> Result<void> {
-      CAIRN_ASSIGN_OR_RETURN(const std::vector<codeq::Message> messages,
-                             codeq::Claim(context, claim_));
-      for (const codeq::Message& message : messages) {
-        CAIRN_ASSIGN_OR_RETURN(begun_.emplace_back(), Begin(context.transaction, message));
-      }
-      return {};
-    };
-    return jobs::RunUnder(locks_.lanes, held, transaction, /*queues=*/nullptr, body);
-  }
-  bool found() const override { return !begun_.empty(); }
-  std::vector<Begun> TakeBegun() { return std::move(begun_); }
-
- private:
-  static Result<Begun> Begin(store::Transaction& transaction, const codeq::Message& message) {
-    CAIRN_ASSIGN_OR_RETURN(const Envelope envelope, ParseEnvelope(message.text));
-    CAIRN_ASSIGN_OR_RETURN(InvocationRequest request, ParseInvocationRequest(envelope.body));
-    Begun begun;
-    begun.lease = {.id = message.job.id, .token = message.job.lease_token};
-    begun.principal = std::move(request.principal);
-    begun.event = std::move(request.event);
-    begun.deadline_ms = request.deadline_ms;
-    CAIRN_ASSIGN_OR_RETURN(std::optional<Activation> stored,
-                           LoadActivation(transaction, request.tenant, request.activation_id));
-    if (stored && (stored->request_id != request.request_id || stored->ns != request.ns ||
-                   stored->ref.function != request.ref.function)) {
-      begun.stranger = true;
-      begun.activation = ActivationOf(request);
-      return begun;
-    }
-    begun.activation = stored ? *std::move(stored) : ActivationOf(request);
-    if (IsTerminal(begun.activation.status)) {
-      begun.ended = true;
-      return begun;
-    }
-    CAIRN_RETURN_IF_ERROR(FindVersion(transaction, begun));
-    begun.activation.status = Status::kRunning;
-    begun.activation.start_ms = transaction.now().millis();
-    CAIRN_RETURN_IF_ERROR(PutActivation(transaction, begun.activation));
-    return begun;
-  }
-
-  static Result<void> FindVersion(store::Transaction& transaction, Begun& begun) {
-    begun.expired = transaction.now().millis() >= begun.deadline_ms;
-    if (begun.expired) return {};
-    Activation& activation = begun.activation;
-    Result<Resolved> resolved = ResolveRef(transaction, {activation.tenant, activation.ns},
-                                           activation.ref, DrawOf(activation.activation_id));
-    if (!resolved.ok()) {
-      if (resolved.error().code == ErrorCode::kWouldBlock) return resolved.error();
-      begun.refused = resolved.error();
-      return {};
-    }
-    begun.version = std::move(resolved->version);
-    begun.shift = std::move(resolved->shift);
-    activation.resolved_version = begun.version.version;
-    const Result<void> allowed =
-        CheckRoles(begun.version.config, activation.trigger.type, begun.principal);
-    if (!allowed.ok()) begun.refused = allowed.error();
-    return {};
-  }
-
-  const Invoker& invoker_;
-  codeq::ClaimRequest claim_;
-  codeq::Locks locks_;
-  std::vector<Begun> begun_;
-};
-
-std::function<std::unique_ptr<doors::Work>()> Invoker::MakeBegin(size_t count) const {
-  return [this, count] { return std::make_unique<BeginWork>(*this, count); };
+BeginWork::Options Invoker::BeginOptions(size_t count) const {
+  return {.count = count,
+          .lease_ms = options_.lease.count(),
+          .worker_id = options_.node,
+          .stopping = &stopping_};
 }
 
-awaitable<Result<std::vector<Invoker::Begun>>> Invoker::ClaimSome(LoopState& state) {
-  BeginWork work(*this, state.free);
+std::function<std::unique_ptr<doors::Work>()> Invoker::MakeBegin(size_t count) const {
+  return [this, count] { return std::make_unique<BeginWork>(BeginOptions(count)); };
+}
+
+awaitable<Result<std::vector<Begun>>> Invoker::ClaimSome(LoopState& state) {
+  BeginWork work(BeginOptions(state.free));
   const Result<void> done = co_await parts_.routes.Run(work);
   if (!done.ok()) co_return done.error();
   if (work.found()) co_return work.TakeBegun();

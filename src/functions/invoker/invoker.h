@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "doors/turn/route_store.h"
+#include "functions/invoker/begin.h"
 #include "functions/invoker/fetch.h"
 #include "functions/invoker/program_cache.h"
 #include "functions/invoker/rate_limits.h"
@@ -125,8 +126,6 @@ class Invoker {
   InvokerFigures figures() const;
 
  private:
-  class BeginWork;
-  struct Begun;
   struct LoopState;
   struct Running;
   // What a run has come to, before it is written.
@@ -141,6 +140,7 @@ class Invoker {
   boost::asio::awaitable<void> Finish(Running& running, Ended ended);
   boost::asio::awaitable<void> Postpone(Running& running);
   boost::asio::awaitable<void> RenewLeases(LoopState& loop);
+  BeginWork::Options BeginOptions(size_t count) const;
   std::function<std::unique_ptr<doors::Work>()> MakeBegin(size_t count) const;
 
   bool TakeSlot(const FunctionName& function, uint64_t version, int64_t most);

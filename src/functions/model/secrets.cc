@@ -108,7 +108,7 @@ std::vector<std::string> ValuesOf(const EnvMap& env) {
 
 Error NoSecretKeys() {
   return Refuse(Code::kSecretsUnavailable,
-                "the server has no key for env and secrets; set functions.secrets_key_file");
+                "the server has no key for env and secrets; set functions.secret_file");
 }
 
 Result<SecretKeys> SecretKeys::Parse(std::string_view text) {
@@ -153,7 +153,7 @@ Result<Bytes> SecretKeys::Open(BytesView sealed, std::string_view stored_under) 
   const auto key = std::ranges::find(keys_, id, &Key::id);
   if (key == keys_.end()) {
     return Refuse(Code::kSecretsUnavailable,
-                  "the environment was encrypted with a key that functions.secrets_key_file does "
+                  "the environment was encrypted with a key that functions.secret_file does "
                   "not have; add the old key as a further line");
   }
   const BytesView nonce = sealed.substr(kMagic.size() + kKeyIdBytes, kNonceBytes);

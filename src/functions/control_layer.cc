@@ -1,0 +1,26 @@
+#include "functions/control_layer.h"
+
+#include "functions/control/context.h"
+
+namespace cairn::functions {
+
+void DeclareControl(house::Declarations& declarations) {
+  using house::CommandUse;
+  declarations.AddResourceKind(kFunctionKind);
+  declarations.AddPermission({.name = "functions.manage", .operators = true});
+  declarations.AddPermission({.name = "functions.publish", .operators = true});
+  declarations.AddPermission({.name = "functions.read",
+                              .operators = true,
+                              .workers = true,
+                              .readers = true,
+                              .unaudited = house::kOnlyReads});
+  const auto functions = doors::Touches::Only(kFunctionKind);
+  declarations.AllowCommands(CommandUse::kLook, functions, {"fn.get", "fn.aliases"});
+  declarations.AllowCommands(CommandUse::kList, functions, {"fn.list", "fn.versions"});
+  declarations.AllowCommands(
+      CommandUse::kManage, functions,
+      {"fn.create", "fn.delete", "fn.purge", "fn.enable", "fn.disable", "fn.draft", "fn.publish",
+       "fn.alias", "fn.rollback", "fn.delalias", "fn.shift"});
+}
+
+}  // namespace cairn::functions

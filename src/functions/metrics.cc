@@ -1,0 +1,39 @@
+#include "functions/metrics.h"
+
+namespace cairn::functions {
+
+void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& cache,
+                  const SandboxStats& sandbox, house::MetricsWriter& writer) {
+  constexpr std::string_view kInvocations = "cs_invocations_total";
+  constexpr std::string_view kInvocationsHelp = "Activations that have ended, by status.";
+  const auto ended = [&](const char* status, int64_t count) {
+    writer.Counter(kInvocations, kInvocationsHelp, static_cast<double>(count),
+                   {{"status", status}});
+  };
+  ended("success", invoker.succeeded);
+  ended("error", invoker.failed);
+  ended("timeout", invoker.timed_out);
+  writer.Counter("cs_invocations_lost_total",
+                 "Runs whose message somebody else had when they ended.",
+                 static_cast<double>(invoker.lost));
+  writer.Gauge("cs_invoker_inflight", "Activations that run now.",
+               static_cast<double>(invoker.running));
+  writer.Counter("cs_invoker_cold_starts_total",
+                 "Activations that had to wait for a process or for their code.",
+                 static_cast<double>(invoker.cold), {{"runtime", "cs-js"}});
+  writer.Gauge("cs_invoker_cache_items", "Versions whose code is kept in memory.",
+               static_cast<double>(cache.items));
+  writer.Gauge("cs_invoker_cache_bytes", "What that code takes.", static_cast<double>(cache.bytes));
+  writer.Gauge("cs_sandbox_children", "Processes of the sandbox.",
+               static_cast<double>(sandbox.children));
+  writer.Gauge("cs_sandbox_idle", "Of these, those with nothing to do.",
+               static_cast<double>(sandbox.idle));
+  writer.Gauge("cs_sandbox_waiting", "Activations that wait for a process.",
+               static_cast<double>(sandbox.waiting));
+  writer.Counter("cs_sandbox_forks_total", "Processes that were started.",
+                 static_cast<double>(sandbox.forks));
+  writer.Counter("cs_sandbox_crashes_total", "Processes that ended in the middle of a run.",
+                 static_cast<double>(sandbox.crashes));
+}
+
+}  // namespace cairn::functions

@@ -1,0 +1,481 @@
+#include "functions/resp/control_commands.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/id.h"
+#include "doors/resp/acl.h"
+#include "doors/resp/arg_parser.h"
+#include "doors/resp/command.h"
+#include "functions/control/aliases.h"
+#include "functions/control/functions.h"
+#include "functions/control/requests.h"
+#include "functions/control/versions.h"
+#include "functions/model/limits.h"
+#include "functions/model/names.h"
+
+namespace cairn::functions {
+namespace {
+
+using doors::ArgParser;
+using doors::Args;
+using doors::Command;
+using doors::CommandContext;
+
+constexpr std::string_view kSyntax = "syntax error";
+
+Error Syntax(std::string_view text) { return Refuse(Code::kValidation, text); }
+
+// What handlers are made with.
+struct Parts {
+  const SecretKeys& secrets;
+  Random& random;
+};
+
+// A handler that has parsed nothing yet.
+using Handler = Result<std::string> (*)(Context&, const FunctionName&, ArgParser&);
+
+Context ContextOf(CommandContext& command, const Parts& parts) {
+  const doors::AclUser* user = command.caller.user.get();
+  return {.transaction = command.transaction,
+          .names = user == nullptr ? nullptr : doors::NamesOf(user->grants(), kFunctionKind),
+          .held = &command.held,
+          .secrets = &parts.secrets,
+          .random = &parts.random};
+}
+
+// An answer is the reply; so is a refusal, which has written nothing. What the store could not do
+// is handed on.
+Result<void> Reply(CommandContext& command, const Result<std::string>& answer) {
+  if (answer.ok()) {
+    command.reply.Bulk(*answer);
+    return {};
+  }
+  const Error& error = answer.error();
+  if (!error.message.starts_with(CodeRowOf(error).name)) return error;
+  return command.Fail(error.message);
+}
+
+doors::RunHandler ForFunction(const Parts& parts, Handler handler) {
+  return [parts, handler](CommandContext& command) -> Result<void> {
+    const Result<FunctionName> function = ParseFunctionName(command.args[1]);
+    if (!function.ok()) return Reply(command, function.error());
+    Context context = ContextOf(command, parts);
+    ArgParser parser(command.args, 2);
+    return Reply(command, handler(context, *function, parser));
+  };
+}
+
+// What follows is more than the command takes, or less.
+Result<void> Finish(ArgParser& parser) {
+  if (parser.Finish()) return {};
+  return Syntax(parser.error());
+}
+
+template <typename Record>
+Result<std::string> Encoded(const Result<Record>& record) {
+  if (!record.ok()) return record.error();
+  return Encode(*record);
+}
+
+// --- Functions ----------------------------------------------------------------------------------
+
+Result<std::string> Create(Context& context, const FunctionName& function, ArgParser& parser) {
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  return Encoded(CreateFunction(context, {.name = function}));
+}
+
+Result<std::string> Get(Context& context, const FunctionName& function, ArgParser& parser) {
+  const Deleted deleted = parser.Keyword("DELETED") ? Deleted::kShown : Deleted::kHidden;
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_ASSIGN_OR_RETURN(const FunctionDetail detail, DescribeFunction(context, function, deleted));
+  return DetailText(detail);
+}
+
+Result<std::string> Delete(Context& context, const FunctionName& function, ArgParser& parser) {
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  return Encoded(DeleteFunction(context, function));
+}
+
+Result<std::string> Purge(Context& context, const FunctionName& function, ArgParser& parser) {
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(PurgeFunction(context, function));
+  return std::string(R"({"status":"purged"})");
+}
+
+Result<std::string> Enable(Context& context, const FunctionName& function, ArgParser& parser) {
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  return Encoded(SetEnabled(context, function, true));
+}
+
+Result<std::string> Disable(Context& context, const FunctionName& function, ArgParser& parser) {
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  return Encoded(SetEnabled(context, function, false));
+}
+
+Result<size_t> TakeLimit(ArgParser& parser) {
+  const int64_t limit = parser.Integer("LIMIT needs a number");
+  if (!parser.ok()) return Syntax(parser.error());
+  if (limit < 1 || limit > kMaxPage) {
+    return Syntax(fmt::format("LIMIT must be from 1 to {}", kMaxPage));
+  }
+  return static_cast<size_t>(limit);
+}
+
+Result<std::string> List(Context& context, Args args) {
+  CAIRN_ASSIGN_OR_RETURN(const NamespaceName ns, ParseNamespaceName(args[1]));
+  ArgParser parser(args, 2);
+  Page page;
+  Deleted deleted = Deleted::kHidden;
+  while (parser.HasNext()) {
+    if (parser.Keyword("AFTER")) {
+      page.after = parser.Next();
+    } else if (parser.Keyword("LIMIT")) {
+      CAIRN_ASSIGN_OR_RETURN(page.limit, TakeLimit(parser));
+    } else if (parser.Keyword("DELETED")) {
+      deleted = Deleted::kShown;
+    } else {
+      parser.Fail(kSyntax);
+    }
+  }
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_ASSIGN_OR_RETURN(const FunctionPage listed, ListFunctions(context, ns, page, deleted));
+  return PageText(listed);
+}
+
+// --- Drafts and versions ------------------------------------------------------------------------
+
+// Pairs of a path and a file's bytes.
+Files TakeFiles(Args args) {
+  Files files;
+  for (size_t at = 0; at + 1 < args.size(); at += 2) {
+    files.insert_or_assign(std::string(args[at]), Bytes(args[at + 1]));
+  }
+  return files;
+}
+
+Result<std::string> Upload(Context& context, const FunctionName& function, ArgParser& parser) {
+  const Args args = parser.Rest();
+  if (args.size() % 2 != 0) return Syntax("each path is followed by the file's content");
+  CAIRN_ASSIGN_OR_RETURN(const Package package, MakePackage(TakeFiles(args)));
+  // Nobody else knows of this key yet, so it needs no scope.
+  const std::string id = NewDraftId(context.transaction.now(), *context.random);
+  CAIRN_ASSIGN_OR_RETURN(const UploadedDraft draft, UploadDraft(context, function, id, package));
+  return DraftText(draft);
+}
+
+// The arguments of FN.PUBLISH behind the function, as they stand there.
+struct PublishArgs {
+  std::string_view draft;
+  Args files;
+  std::string_view config;
+  std::string_view alias;
+};
+
+Result<PublishArgs> ParsePublishArgs(Args args) {
+  PublishArgs parsed;
+  while (!args.empty()) {
+    const std::string_view word = args.front();
+    args = args.subspan(1);
+    if (args.empty()) return Syntax(kSyntax);
+    const std::string_view value = args.front();
+    args = args.subspan(1);
+    if (doors::EqualsIgnoreCase(word, "DRAFT")) {
+      parsed.draft = value;
+    } else if (doors::EqualsIgnoreCase(word, "CONFIG")) {
+      parsed.config = value;
+    } else if (doors::EqualsIgnoreCase(word, "ALIAS")) {
+      parsed.alias = value;
+    } else if (doors::EqualsIgnoreCase(word, "FILES")) {
+      const int64_t count = doors::ParseInteger(value).value_or(0);
+      if (count < 1 || static_cast<size_t>(count) > args.size() / 2) {
+        return Syntax("FILES is followed by their number, and each path by the file's content");
+      }
+      parsed.files = args.first(static_cast<size_t>(count) * 2);
+      args = args.subspan(parsed.files.size());
+    } else {
+      return Syntax(kSyntax);
+    }
+  }
+  if (parsed.draft.empty() == parsed.files.empty()) {
+    return Syntax("either DRAFT or FILES says what is published");
+  }
+  return parsed;
+}
+
+void AddPublishScopes(Args args, uint8_t /*db*/, store::Scopes& scopes) {
+  const Result<FunctionName> function = ParseFunctionName(args[1]);
+  const Result<PublishArgs> parsed = ParsePublishArgs(args.subspan(2));
+  // Then it is refused.
+  if (!function.ok() || !parsed.ok()) return;
+  AddDraftScopes(*function, parsed->draft, scopes);
+  if (!parsed->alias.empty()) AddAliasScopes(*function, parsed->alias, scopes);
+}
+
+Result<std::string> PublishIt(Context& context, const FunctionName& function, ArgParser& parser) {
+  CAIRN_ASSIGN_OR_RETURN(const PublishArgs parsed, ParsePublishArgs(parser.Rest()));
+  PublishRequest request{.draft_id = std::string(parsed.draft), .alias = std::string(parsed.alias)};
+  CAIRN_ASSIGN_OR_RETURN(request.config, ParseOverrides(parsed.config));
+  if (!parsed.files.empty()) {
+    CAIRN_ASSIGN_OR_RETURN(request.package, MakePackage(TakeFiles(parsed.files)));
+  }
+  CAIRN_ASSIGN_OR_RETURN(const Published published, Publish(context, function, request));
+  return PublishedText(published);
+}
+
+Result<std::string> Versions(Context& context, const FunctionName& function, ArgParser& parser) {
+  uint64_t before = 0;
+  size_t limit = kDefaultPage;
+  while (parser.HasNext()) {
+    if (parser.Keyword("BEFORE")) {
+      before = ParseVersion(parser.Next()).value_or(0);
+      if (before == 0) parser.Fail("BEFORE needs a version's number");
+    } else if (parser.Keyword("LIMIT")) {
+      CAIRN_ASSIGN_OR_RETURN(limit, TakeLimit(parser));
+    } else {
+      parser.Fail(kSyntax);
+    }
+  }
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_ASSIGN_OR_RETURN(const VersionPage page, ListVersions(context, function, before, limit));
+  return PageText(page);
+}
+
+// --- Aliases ------------------------------------------------------------------------------------
+
+uint64_t TakeVersion(ArgParser& parser) {
+  const std::optional<uint64_t> version = ParseVersion(parser.Next());
+  if (!version) parser.Fail("a version is a number from 1 on");
+  return version.value_or(0);
+}
+
+double TakeNumber(ArgParser& parser, std::string_view error) {
+  const std::string_view text = parser.Next();
+  double number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size()) parser.Fail(error);
+  return number;
+}
+
+Result<std::string> SetIt(Context& context, const FunctionName& function, ArgParser& parser) {
+  AliasUpdate update{.alias = std::string(parser.Next())};
+  update.target.version = TakeVersion(parser);
+  while (parser.HasNext()) {
+    if (parser.Keyword("WEIGHT")) {
+      const uint64_t version = TakeVersion(parser);
+      update.target.second =
+          Target::Weighted{version, parser.Integer("WEIGHT needs a version and a percentage")};
+    } else if (parser.Keyword("WARM")) {
+      update.min_warm = parser.Integer("WARM needs a number");
+    } else {
+      parser.Fail(kSyntax);
+    }
+  }
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  return Encoded(SetAlias(context, function, update));
+}
+
+Result<std::string> Aliases(Context& context, const FunctionName& function, ArgParser& parser) {
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<Alias> aliases, ListAliases(context, function));
+  return AliasesText(aliases);
+}
+
+Result<std::string> Rollback(Context& context, const FunctionName& function, ArgParser& parser) {
+  const std::string_view alias = parser.Next();
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  return Encoded(RollBackAlias(context, function, alias));
+}
+
+Result<std::string> Remove(Context& context, const FunctionName& function, ArgParser& parser) {
+  const std::string_view alias = parser.Next();
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(DeleteAlias(context, function, alias));
+  return std::string(R"({"status":"deleted"})");
+}
+
+Result<std::string> ShiftIt(Context& context, const FunctionName& function, ArgParser& parser) {
+  ShiftRequest request{.alias = std::string(parser.Next()),
+                       .id = Uuid::V4(*context.random).ToString()};
+  request.to = TakeVersion(parser);
+  if (!parser.Keyword("STEP")) parser.Fail(kSyntax);
+  request.step_percent = parser.Integer("STEP needs a percentage");
+  if (!parser.Keyword("EVERY")) parser.Fail(kSyntax);
+  request.interval_seconds = parser.Integer("EVERY needs seconds");
+  if (!parser.Keyword("MAXERRORS")) parser.Fail(kSyntax);
+  request.max_error_rate = TakeNumber(parser, "MAXERRORS needs a number from 0 to 1");
+  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  return Encoded(StartShift(context, function, request));
+}
+
+// --- The rows -----------------------------------------------------------------------------------
+
+void AddOneScope(Args args, uint8_t /*db*/, store::Scopes& scopes) {
+  const Result<FunctionName> function = ParseFunctionName(args[1]);
+  if (function.ok()) AddFunctionScopes(*function, scopes);
+}
+
+void AddAliasScope(Args args, uint8_t db, store::Scopes& scopes) {
+  AddOneScope(args, db, scopes);
+  const Result<FunctionName> function = ParseFunctionName(args[1]);
+  if (function.ok()) AddAliasScopes(*function, args[2], scopes);
+}
+
+class Rows {
+ public:
+  Rows(doors::Instance& instance, Parts parts) : instance_(instance), parts_(parts) {}
+
+  void AddRead(Command command, doors::RunHandler run) {
+    command.flags |= doors::kReadOnly;
+    command.scopes = doors::ScopeRule::kEverything;
+    Add(std::move(command), std::move(run));
+  }
+  void AddRead(Command command, Handler handler) {
+    AddRead(std::move(command), ForFunction(parts_, handler));
+  }
+  void AddWrite(Command command, doors::ScopeFunction add_scopes, Handler handler) {
+    command.flags |= doors::kWrite;
+    command.add_scopes = std::move(add_scopes);
+    Add(std::move(command), ForFunction(parts_, handler));
+  }
+  const Parts& parts() const { return parts_; }
+
+ private:
+  void Add(Command command, doors::RunHandler run) {
+    command.group = "functions";
+    command.since = "1.0.0";
+    command.run = std::move(run);
+    instance_.commands().Add(std::move(command));
+  }
+
+  doors::Instance& instance_;
+  const Parts parts_;
+};
+
+void AddFunctionRows(Rows& rows) {
+  rows.AddWrite({.name = "fn.create",
+                 .arity = 2,
+                 .complexity = "O(1)",
+                 .summary = "Creates a function.",
+                 .syntax = "function"},
+                AddOneScope, Create);
+  rows.AddRead({.name = "fn.get",
+                .arity = -2,
+                .complexity = "O(N) with N being the number of aliases",
+                .summary = "Tells about a function, its aliases and its latest version.",
+                .syntax = "function [DELETED]"},
+               Get);
+  rows.AddRead({.name = "fn.list",
+                .arity = -2,
+                .long_running = true,
+                .complexity = "O(N) with N being the number of functions returned",
+                .summary = "Lists the functions of a namespace.",
+                .syntax = "namespace [AFTER function] [LIMIT count:integer] [DELETED]"},
+               [parts = rows.parts()](CommandContext& command) {
+                 Context context = ContextOf(command, parts);
+                 return Reply(command, List(context, command.args));
+               });
+  rows.AddWrite({.name = "fn.delete",
+                 .arity = 2,
+                 .complexity = "O(1)",
+                 .summary = "Deletes a function; its versions are kept until it is purged.",
+                 .syntax = "function"},
+                AddOneScope, Delete);
+  rows.AddWrite({.name = "fn.purge",
+                 .arity = 2,
+                 .long_running = true,
+                 .complexity = "O(N) with N being the number of versions",
+                 .summary = "Removes a deleted function with all it has.",
+                 .syntax = "function"},
+                AddOneScope, Purge);
+  rows.AddWrite({.name = "fn.enable",
+                 .arity = 2,
+                 .complexity = "O(1)",
+                 .summary = "Lets a disabled function be invoked again.",
+                 .syntax = "function"},
+                AddOneScope, Enable);
+  rows.AddWrite({.name = "fn.disable",
+                 .arity = 2,
+                 .complexity = "O(1)",
+                 .summary = "Refuses invocations of a function until it is enabled.",
+                 .syntax = "function"},
+                AddOneScope, Disable);
+}
+
+void AddVersionRows(Rows& rows) {
+  rows.AddWrite({.name = "fn.draft",
+                 .arity = -4,
+                 .long_running = true,
+                 .complexity = "O(N) with N being the size of the files",
+                 .summary = "Uploads files; they wait 24 hours to be published.",
+                 .syntax = "function (path content) ..."},
+                AddOneScope, Upload);
+  rows.AddWrite({.name = "fn.publish",
+                 .arity = -4,
+                 .long_running = true,
+                 .complexity = "O(N) with N being the size of the files",
+                 .summary = "Publishes a draft, or files, as the next version.",
+                 .syntax = "function [DRAFT draft] [FILES count:integer (path content) ...] "
+                           "[CONFIG json] [ALIAS alias]"},
+                AddPublishScopes, PublishIt);
+  rows.AddRead({.name = "fn.versions",
+                .arity = -2,
+                .long_running = true,
+                .complexity = "O(N) with N being the number of versions returned",
+                .summary = "Lists the versions of a function, the newest first.",
+                .syntax = "function [BEFORE version:integer] "
+                          "[LIMIT count:integer]"},
+               Versions);
+}
+
+void AddAliasRows(Rows& rows) {
+  rows.AddWrite({.name = "fn.alias",
+                 .arity = -4,
+                 .complexity = "O(1)",
+                 .summary = "Points an alias to a version, or to two by weight.",
+                 .syntax = "function alias version:integer "
+                           "[WEIGHT version:integer percent:integer] [WARM children:integer]"},
+                AddAliasScope, SetIt);
+  rows.AddRead({.name = "fn.aliases",
+                .arity = 2,
+                .complexity = "O(N) with N being the number of aliases",
+                .summary = "Lists the aliases of a function.",
+                .syntax = "function"},
+               Aliases);
+  rows.AddWrite({.name = "fn.rollback",
+                 .arity = 3,
+                 .complexity = "O(1)",
+                 .summary = "Points an alias to where it pointed before.",
+                 .syntax = "function alias"},
+                AddAliasScope, Rollback);
+  rows.AddWrite({.name = "fn.delalias",
+                 .arity = 3,
+                 .complexity = "O(1)",
+                 .summary = "Deletes an alias.",
+                 .syntax = "function alias"},
+                AddAliasScope, Remove);
+  rows.AddWrite({.name = "fn.shift",
+                 .arity = 10,
+                 .complexity = "O(1)",
+                 .summary = "Moves an alias to another version step by step, and back if it fails.",
+                 .syntax = "function alias version:integer STEP percent:integer "
+                           "EVERY seconds:integer MAXERRORS rate:double"},
+                AddAliasScope, ShiftIt);
+}
+
+}  // namespace
+
+void AddControlCommands(doors::Instance& instance, const SecretKeys& secrets, Random& random) {
+  Rows rows(instance, {secrets, random});
+  AddFunctionRows(rows);
+  AddVersionRows(rows);
+  AddAliasRows(rows);
+}
+
+}  // namespace cairn::functions
