@@ -26,6 +26,14 @@
     InvalidNodeTypeError: 24,
     DataCloneError: 25,
   };
+  // Their numbers count from 1; some belong to names that no longer exist.
+  const CONSTANTS =
+    'INDEX_SIZE_ERR DOMSTRING_SIZE_ERR HIERARCHY_REQUEST_ERR WRONG_DOCUMENT_ERR ' +
+    'INVALID_CHARACTER_ERR NO_DATA_ALLOWED_ERR NO_MODIFICATION_ALLOWED_ERR NOT_FOUND_ERR ' +
+    'NOT_SUPPORTED_ERR INUSE_ATTRIBUTE_ERR INVALID_STATE_ERR SYNTAX_ERR ' +
+    'INVALID_MODIFICATION_ERR NAMESPACE_ERR INVALID_ACCESS_ERR VALIDATION_ERR TYPE_MISMATCH_ERR ' +
+    'SECURITY_ERR NETWORK_ERR ABORT_ERR URL_MISMATCH_ERR QUOTA_EXCEEDED_ERR TIMEOUT_ERR ' +
+    'INVALID_NODE_TYPE_ERR DATA_CLONE_ERR';
 
   class DOMException extends Error {
     #name;
@@ -55,14 +63,11 @@
     }
   }
 
-  for (const [name, value] of Object.entries(CODES)) {
-    const constant = `${name
-      .replace(/Error$/, '')
-      .replace(/([a-z])(?=[A-Z])/g, '$1_')
-      .toUpperCase()}_ERR`;
-    const attributes = { value, enumerable: true };
-    Object.defineProperty(DOMException, constant, attributes);
-    Object.defineProperty(DOMException.prototype, constant, attributes);
-  }
+  const constants = {};
+  CONSTANTS.split(' ').forEach((name, i) => {
+    constants[name] = { value: i + 1, enumerable: true };
+  });
+  Object.defineProperties(DOMException, constants);
+  Object.defineProperties(DOMException.prototype, constants);
   return asInterface(DOMException);
 })

@@ -6,12 +6,20 @@
   const SURROGATE = /[\ud800-\udfff]/;
   const PAIR_OR_LONE = /[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g;
   const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-  const CHARS = Uint8Array.from(ALPHABET, (c) => c.charCodeAt(0));
   const NO_DIGIT = 255;
-  const DIGITS = new Uint8Array(128).fill(NO_DIGIT);
-  CHARS.forEach((code, digit) => {
-    DIGITS[code] = digit;
-  });
+  let tables = null;
+
+  // Made when they are needed: most functions have no use for them.
+  function base64Tables() {
+    if (tables) return tables;
+    const chars = new Uint8Array(64);
+    const digits = new Uint8Array(128).fill(NO_DIGIT);
+    for (let i = 0; i < 64; i++) {
+      chars[i] = ALPHABET.charCodeAt(i);
+      digits[chars[i]] = i;
+    }
+    return (tables = { chars, digits });
+  }
 
   // A string without lone surrogates, as UTF-8 will carry it. Symbols throw a TypeError.
   function toUSVString(value) {
@@ -43,15 +51,16 @@
   }
 
   function base64Encode(bytes) {
+    const { chars } = base64Tables();
     const padded = Math.ceil(bytes.length / 3) * 4;
     const out = new Uint8Array(padded);
     let at = 0;
     for (let i = 0; i < bytes.length; i += 3) {
       const word = (bytes[i] << 16) | (bytes[i + 1] << 8) | bytes[i + 2];
-      out[at++] = CHARS[word >> 18];
-      out[at++] = CHARS[(word >> 12) & 63];
-      out[at++] = CHARS[(word >> 6) & 63];
-      out[at++] = CHARS[word & 63];
+      out[at++] = chars[word >> 18];
+      out[at++] = chars[(word >> 12) & 63];
+      out[at++] = chars[(word >> 6) & 63];
+      out[at++] = chars[word & 63];
     }
     const spare = padded && padded - Math.ceil((bytes.length * 4) / 3);
     out.fill(0x3d, padded - spare);
@@ -60,16 +69,17 @@
 
   // The bytes behind base64, forgiving white space and missing padding, or null.
   function base64Decode(text) {
-    let digits = text.replace(/[\t\n\f\r ]+/g, '');
-    if (digits.length % 4 === 0) digits = digits.replace(/={1,2}$/, '');
-    if (digits.length % 4 === 1) return null;
-    const out = new Uint8Array(Math.floor((digits.length * 3) / 4));
+    const { digits } = base64Tables();
+    let input = text.replace(/[\t\n\f\r ]+/g, '');
+    if (input.length % 4 === 0) input = input.replace(/={1,2}$/, '');
+    if (input.length % 4 === 1) return null;
+    const out = new Uint8Array(Math.floor((input.length * 3) / 4));
     let word = 0;
     let bits = 0;
     let at = 0;
-    for (let i = 0; i < digits.length; i++) {
-      const code = digits.charCodeAt(i);
-      const digit = code < 128 ? DIGITS[code] : NO_DIGIT;
+    for (let i = 0; i < input.length; i++) {
+      const code = input.charCodeAt(i);
+      const digit = code < 128 ? digits[code] : NO_DIGIT;
       if (digit === NO_DIGIT) return null;
       word = ((word << 6) | digit) & 0xffffff;
       bits += 6;
@@ -99,19 +109,10 @@
     throw new TypeError(`${what} must be an ArrayBuffer, a typed array or a DataView`);
   }
 
-  // Gives a class the name that Object.prototype.toString shows, and its members the attributes that
-  // members of web interfaces have.
+  // Gives a class the name that Object.prototype.toString shows. Its members stay not enumerable, unlike
+  // those of web interfaces: to change that costs more than all else when a class is made.
   function asInterface(constructor, name = constructor.name) {
-    const members = Object.getOwnPropertyDescriptors(constructor.prototype);
-    for (const key of Object.keys(members)) {
-      if (key !== 'constructor') {
-        Object.defineProperty(constructor.prototype, key, { ...members[key], enumerable: true });
-      }
-    }
-    Object.defineProperty(constructor.prototype, Symbol.toStringTag, {
-      value: name,
-      configurable: true,
-    });
+    Object.defineProperty(constructor.prototype, Symbol.toStringTag, { value: name, configurable: true });
     return constructor;
   }
 
