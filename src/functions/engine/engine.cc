@@ -476,6 +476,7 @@ void Engine::Impl::ApplyLimits(EngineOutcome& outcome) const {
 
 EngineOutcome Engine::Impl::Run(const EngineRun& run, EngineHost& host) {
   EngineOutcome outcome;
+  stop_ = StopReason::kNone;
   activation_.emplace(cx_, *jobs_, &host);
   if (std::shared_ptr<const LoadedProgram> loaded =
           Load(run.program, outcome.error, outcome.cold)) {
@@ -485,6 +486,7 @@ EngineOutcome Engine::Impl::Run(const EngineRun& run, EngineHost& host) {
       RunIn(*realm, run, outcome);
       JS_ClearPendingException(cx_);
     } else {
+      const JSAutoRealm entered(cx_, holder_->global());
       SetError(outcome, TakeException(cx_));
     }
     ApplyLimits(outcome);
