@@ -11,7 +11,7 @@
 namespace cairn::functions {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Answers every call at once, with its arguments.
 class EchoHost final : public EngineHost {
@@ -43,7 +43,7 @@ class EchoHost final : public EngineHost {
 constexpr RuntimeChunk kChunks[] = {{"host.js", "(host) => host"}};
 constexpr RuntimeName kNames[] = {{"host", "host.js"}};
 
-class EngineTest : public testing::Test {
+class EngineTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto made = Engine::Make({.runtime = {.chunks = kChunks, .names = kNames}});

@@ -16,8 +16,8 @@
 namespace cairn::functions {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // src/functions/engine/js/test, as the build directory that tests run in sees it.
 constexpr const char* kTests = "include/functions/functions/engine/js/test";
@@ -53,7 +53,7 @@ class ScriptedHost final : public EngineHost {
   std::deque<HostReply> replies_;
 };
 
-class RuntimeTest : public testing::Test {
+class RuntimeTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto made = Engine::Make({.runtime = EmbeddedRuntime()});

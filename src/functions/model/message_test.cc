@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/bytes.h"
 #include "functions/model/limits.h"
 
 namespace cairn::functions {

@@ -18,8 +18,8 @@ namespace cairn::functions {
 namespace {
 
 using boost::asio::awaitable;
-using testing::AnyOf;
-using testing::HasSubstr;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20U;
 
@@ -66,7 +66,7 @@ std::shared_ptr<Program> Handler(const std::string& body) {
   return ProgramOf("export default async function (event, ctx) {\n" + body + "\n}");
 }
 
-class SandboxPoolTest : public testing::Test {
+class SandboxPoolTest : public ::testing::Test {
  protected:
   SandboxPoolTest() { loops_.Start(); }
   ~SandboxPoolTest() override {
@@ -77,8 +77,8 @@ class SandboxPoolTest : public testing::Test {
   SandboxPool& pool(SandboxPoolOptions options = {}) {
     if (!pool_) {
       options.program = BinaryPath();
-      pool_ = std::make_unique<SandboxPool>(std::move(options), clock_, random_, Log::Silent(),
-                                            loops_);
+      pool_ =
+          std::make_unique<SandboxPool>(std::move(options), clock_, random_, Log::Silent(), loops_);
     }
     return *pool_;
   }
@@ -106,8 +106,7 @@ class SandboxPoolTest : public testing::Test {
     request->context = "{}";
     request->env = "{}";
     request->limits = limits_;
-    return OnLoop<RunOutcome>(
-        [this, request] { return pool().Run(std::move(*request), host_); });
+    return OnLoop<RunOutcome>([this, request] { return pool().Run(std::move(*request), host_); });
   }
   RunOutcome Run(std::shared_ptr<const Program> program, std::string tenant = "t") {
     return Start(std::move(program), std::move(tenant)).get();
@@ -155,9 +154,8 @@ TEST_F(SandboxPoolTest, AServerWithoutFunctionsStartsNothing) {
 TEST_F(SandboxPoolTest, CompiledCodeRunsAndErrorsNameTheirLine) {
   auto program = Handler("return 'compiled'");
   const auto compile = [this](std::vector<SourceFile> files) {
-    return OnLoop<Result<std::string>>([this, files = std::move(files)] {
-             return pool().Compile(files, "function.js");
-           })
+    return OnLoop<Result<std::string>>(
+               [this, files = std::move(files)] { return pool().Compile(files, "function.js"); })
         .get();
   };
   const Result<std::string> compiled = compile(program->files);
@@ -225,8 +223,9 @@ TEST_F(SandboxPoolTest, AStoppedPoolRefuses) {
 TEST_F(SandboxPoolTest, EndlessCodeIsEndedInTime) {
   limits_.wall_ms = 200;
   for (const char* const body :
-       {"for(;;);", "try { for(;;); } finally { for(;;); }", "await new Promise(r => setTimeout(r, 1e9))",
-        "/(a+)+b/.test('a'.repeat(60))", "for(;;) await null", "setInterval(() => {}, 0); await new Promise(() => {})",
+       {"for(;;);", "try { for(;;); } finally { for(;;); }",
+        "await new Promise(r => setTimeout(r, 1e9))", "/(a+)+b/.test('a'.repeat(60))",
+        "for(;;) await null", "setInterval(() => {}, 0); await new Promise(() => {})",
         "new Function('for(;;);')()", "[1, 2].sort(() => { for(;;); })",
         "return {get body() { for(;;); }}", "return {toJSON() { for(;;); }}",
         "throw {get message() { for(;;); }}", "JSON.parse('[1]', () => { for(;;); })"}) {
@@ -307,9 +306,9 @@ TEST_F(SandboxPoolTest, NothingLeadsOutOfTheLanguage) {
                 HasSubstr("undefined"))
         << name;
   }
-  for (const char* const path : {"fs", "file:///etc/passwd", "/etc/passwd", "../../etc/passwd",
-                                 "./../function.js", "node:child_process", "https://example.com/x.js",
-                                 "data:text/javascript,1"}) {
+  for (const char* const path :
+       {"fs", "file:///etc/passwd", "/etc/passwd", "../../etc/passwd", "./../function.js",
+        "node:child_process", "https://example.com/x.js", "data:text/javascript,1"}) {
     EXPECT_THAT(Text("await import('" + std::string(path) + "')"), HasSubstr("Error: ")) << path;
   }
   ExpectHealthy();
@@ -324,12 +323,16 @@ TEST_F(SandboxPoolTest, TricksWithPrototypesHarmOnlyThemselves) {
            "JSON.stringify = JSON.parse = null; return {a: 1}",
            "Object.setPrototypeOf(globalThis, new Proxy({}, {get() { throw 1 }})); return {a: 1}",
            "globalThis.Promise = class {}; return new Proxy(Promise, {})",
-           "Error.prototype.toString = () => { throw 1 }; Error.prototype.name = {}; throw new Error('x')",
-           "Object.defineProperty(Error.prototype, 'stack', {get() { throw 1 }}); throw new Error('x')",
+           "Error.prototype.toString = () => { throw 1 }; Error.prototype.name = {}; throw new "
+           "Error('x')",
+           "Object.defineProperty(Error.prototype, 'stack', {get() { throw 1 }}); throw new "
+           "Error('x')",
            "return {then(resolve) { resolve({then(r) { r(new Proxy([], {})) }}) }}",
-           "return new Proxy({}, {get() { return undefined }, has: () => true, ownKeys: () => ['a']})",
+           "return new Proxy({}, {get() { return undefined }, has: () => true, ownKeys: () => "
+           "['a']})",
            "String.prototype.toString = Symbol.prototype.toString; return {headers: {a: 'b'}}",
-           "for (const k of Object.getOwnPropertyNames(globalThis)) try { delete globalThis[k] } catch {} return 1",
+           "for (const k of Object.getOwnPropertyNames(globalThis)) try { delete globalThis[k] } "
+           "catch {} return 1",
            "Object.freeze(globalThis); Object.freeze(Object.prototype); return {a: 1}",
            "const e = new Error('x'); e.stack = {toString() { throw 1 }}; throw e",
            "Reflect.ownKeys = null; Function.prototype.call = null; return fetch && URL && 1",
