@@ -361,7 +361,8 @@ awaitable<Result<HttpReply>> GetActivation(SharedParts parts, const RouteCall& c
     text = Encode(activation);
     return {};
   };
-  const Result<void> done = co_await parts->store.Read({}, task);
+  const store::Scopes none;
+  const Result<void> done = co_await parts->store.Read(none, task);
   if (!done.ok()) co_return HttpReply(Refusal(done.error(), call.request.request_id));
   co_return HttpReply(HttpResponse::Json(200, std::move(text)));
 }
@@ -399,7 +400,8 @@ awaitable<Result<LogPage>> ReadLog(SharedParts parts, const RouteCall& call, uin
                                                       activation.activation_id, from, limit));
     return {};
   };
-  const Result<void> done = co_await parts->store.Read({}, task);
+  const store::Scopes none;
+  const Result<void> done = co_await parts->store.Read(none, task);
   if (!done.ok()) co_return done.error();
   co_return page;
 }

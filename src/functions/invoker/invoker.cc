@@ -284,7 +284,8 @@ awaitable<Result<std::string>> Invoker::OpenEnv(const Begun& begun, EnvMap& env)
         env, LoadEnv(transaction, NameOf(begun.activation), begun.version, parts_.secrets));
     return {};
   };
-  const Result<void> done = co_await parts_.routes.Read({}, read);
+  const store::Scopes none;
+  const Result<void> done = co_await parts_.routes.Read(none, read);
   if (!done.ok()) co_return done.error();
   std::string text;
   JsonWriter json(text);
@@ -544,7 +545,8 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
     version = std::move(resolved.version);
     return {};
   };
-  const Result<void> looked = co_await parts_.routes.Read({}, look);
+  const store::Scopes none;
+  const Result<void> looked = co_await parts_.routes.Read(none, look);
   if (!looked.ok()) co_return looked.error();
   const VersionConfig& config = version.config;
   Result<void> allowed = CheckRoles(config, invocation.trigger.type, invocation.principal);

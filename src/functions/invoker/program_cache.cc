@@ -66,7 +66,8 @@ awaitable<Result<std::shared_ptr<const Program>>> ProgramCache::Load(Wanted want
                            ReadString(transaction, BundleKey(wanted.function, wanted.version)));
     return {};
   };
-  const Result<void> done = co_await routes_.Read({}, read);
+  const store::Scopes none;
+  const Result<void> done = co_await routes_.Read(none, read);
   if (!done.ok()) co_return done.error();
   if (!tar) {
     co_return Refuse(Code::kNotFound, fmt::format("the bundle of {} version {} is gone",
