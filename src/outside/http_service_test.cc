@@ -306,8 +306,8 @@ TEST_F(HttpServiceTest, WhoeverAsksCanRefuseARedirect) {
     asked = url;
     return {};
   };
-  EXPECT_EQ(Ask(call)->url, peer.url() + "/end");
-  EXPECT_EQ(asked, peer.url() + "/end");
+  EXPECT_EQ(Ask(call)->url, peer.url() + "end");
+  EXPECT_EQ(asked, peer.url() + "end");
   call.check_redirect = [](const std::string&) -> Result<void> {
     return Error{ErrorCode::kForbidden, "not there"};
   };
