@@ -72,7 +72,8 @@ JsonAnswer FunctionsServer::Call(std::string_view method, std::string_view targe
 void FunctionsServer::Publish(std::string_view name, std::string_view source,
                               std::string_view manifest, std::string_view config) {
   json::object whole = UsualManifest();
-  for (const auto& [member, value] : json::parse(manifest).as_object()) whole[member] = value;
+  const json::value changed = json::parse(manifest);
+  for (const auto& [member, value] : changed.as_object()) whole[member] = value;
   (void)Call("POST", fmt::format("{}/functions", kBase), fmt::format(R"({{"name":"{}"}})", name));
   const json::object files{{"function.js", Base64(source)},
                            {"manifest.json", Base64(json::serialize(whole))}};

@@ -61,7 +61,7 @@ TEST(FunctionsTest, AFunctionAnswersWithWhatItReturns) {
   EXPECT_GT(activation.at("usage").at("peak_memory_bytes").as_int64(), 0);
   EXPECT_EQ(server.LogOf(id), "[info] asked by ann\n");
   // The record is where the layout says, for any Redis client.
-  EXPECT_EQ(server.server().Command({"GET", "cs:act:t_test01:" + id + ":status"}), "success");
+  EXPECT_EQ(server.server().Command({"GET", "cs:act:t_test01:" + id + ":status"}), R"("success")");
 }
 
 TEST(FunctionsTest, TheGatewayPassesOnTheRequestAndTheResponse) {
@@ -176,7 +176,7 @@ TEST(FunctionsTest, FunctionsKeepDataAndPublishWithinTheirManifest) {
   };
   EXPECT_EQ(body("{}"), "1");
   EXPECT_EQ(body("{}"), "2");
-  EXPECT_EQ(server.server().Command({"GET", "cs:kv:t_test01:shop:a:n"}), "2");
+  EXPECT_EQ(server.server().Command({"GET", "cs:kv:t_test01:shop:a:n"}), R"("2")");
   EXPECT_THAT(body(R"({"key":"b:n"})"), HasSubstr("capabilities.kv.prefixes"));
   EXPECT_EQ(body(R"({"topic":"orders"})"), "4");
   EXPECT_THAT(body(R"({"topic":"bills"})"), HasSubstr("publishTopics"));
@@ -256,7 +256,7 @@ TEST(FunctionsTest, AMessageWhoseDeadlineHasPassedIsAnsweredAndNotRun) {
   const JsonAnswer sent = server.Call("POST", "/v1/codeq/topics/cs.invoke/messages", message);
   ASSERT_LT(sent.status, 300) << sent.text;
   EXPECT_EQ(server.Ended(kId).at("status").as_string(), "timeout");
-  EXPECT_EQ(server.server().Command({"EXISTS", "cs:kv:t_test01:shop:a:ran"}), "0");
+  EXPECT_EQ(server.server().Command({"EXISTS", "cs:kv:t_test01:shop:a:ran"}), "(integer) 0");
 }
 
 TEST(FunctionsTest, NoMoreRunAtOnceThanTheVersionAllows) {
