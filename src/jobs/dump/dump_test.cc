@@ -325,7 +325,7 @@ TEST_F(DumpTest, LinesComeInPartsAndMayComeTwice) {
   for (size_t at = 0; at < dump.size(); at = dump.find('\n', at) + 1) {
     lines.push_back(dump.substr(at, dump.find('\n', at) + 1 - at));
   }
-  EXPECT_THAT(RestoreInto(to_, lines[1], 2), HasSubstr("line 1 is to come"));
+  EXPECT_THAT(RestoreInto(to_, lines[1], 2), HasSubstr("expected line 1 next"));
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     const std::string pair = lines[i] + (i + 2 < lines.size() ? lines[i + 1] : "");
     EXPECT_THAT(RestoreInto(to_, pair, static_cast<int64_t>(i) + 1), HasSubstr("taken"));
@@ -410,12 +410,12 @@ TEST_F(DumpTest, AMistakeIsToldByItsLineAndMemberAndLeavesNothing) {
       {R"("format":"cairn-jobs")", R"("format":"corvo")", "line 1: header: format is not"},
       {R"("version":1)", R"("version":2)", "line 1: header: version 2"},
       {R"("version":1)", R"("version":"1")", "line 1: header: version is not a whole number"},
-      {R"("type":"queue")", R"("type":"shop")", "line 2: type 'shop'"},
+      {R"("type":"queue")", R"("type":"shop")", "line 2: 'shop' is not a type of line"},
       {R"("name":"q")", R"("name":"")", "line 2: queue: name is not the name of a queue"},
       {R"("counts":[1,)", R"("counts":[)", "line 2: queue: counts is not a list of that many"},
       {R"("counts":[1,)", R"("counts":[2,)", "queue q: counts has 1 pending jobs more"},
       {R"("parked":)", R"("parkd":)", "the member 'parkd' is unknown here"},
-      {R"("enqueued":1)", R"("enqueued":1,"enqueued":1)", "'enqueued' here, or it is there twice"},
+      {R"("enqueued":1)", R"("enqueued":1,"enqueued":1)", "the member 'enqueued' is unknown here or appears twice"},
       {R"("key":"u")", R"("key":["u"])", "line 3: unique_lock: key is not text"},
       {R"("state":"pending")", R"("state":"asleep")", "line 4: job: state is not one of"},
       {R"("state":"pending",)", "", "line 4: job: state is missing"},
