@@ -76,7 +76,8 @@ struct Probe {
   std::string target;
   std::string body;
   // Refused, answered without it, or as if there were nothing of this name.
-  enum class Outcome { kForbidden, kHidden, kUnknown } outcome = Outcome::kForbidden;
+  // kRefused: in the words of another API.
+  enum class Outcome { kForbidden, kHidden, kUnknown, kRefused } outcome = Outcome::kForbidden;
 };
 // The same text with another id in it, of the same form.
 std::string WithOtherIds(std::string text, const std::vector<std::string>& ids) {
@@ -166,6 +167,19 @@ TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
       {"GET /api/v1/queues/{queue}/config", {"/api/v1/queues/yours/config", ""}},
       {"PATCH /api/v1/queues/{queue}/config", {"/api/v1/queues/yours/config", "{}"}},
       {"GET /api/v1/cluster/events", {"/api/v1/cluster/events", "", kHidden}},
+      {"GET /v1/codeq/topics", {"/v1/codeq/topics", "", kHidden}},
+      {"POST /v1/codeq/tasks",
+       {"/v1/codeq/tasks", R"({"command":"yours","payload":{}})", kRefused}},
+      {"POST /v1/codeq/tasks/batch",
+       {"/v1/codeq/tasks/batch", R"({"tasks":[{"command":"yours","payload":{}}]})", kRefused}},
+      {"POST /v1/codeq/tasks/claim",
+       {"/v1/codeq/tasks/claim", R"({"commands":["yours"]})", kRefused}},
+      {"POST /v1/codeq/tasks/claim/batch",
+       {"/v1/codeq/tasks/claim/batch", R"({"commands":["yours"],"count":2})", kRefused}},
+      {"POST /v1/codeq/tasks/batch/results",
+       {"/v1/codeq/tasks/batch/results",
+        fmt::format(R"({{"results":[{{"taskId":"{}","status":"COMPLETED"}}]}})", active), kHidden}},
+      {"GET /v1/codeq/admin/queues", {"/v1/codeq/admin/queues", "", kHidden}},
       // A stream: see AnEventStreamShowsTheQueuesOfTheKey.
       {"GET /api/v1/events", {"/api/v1/events?types=nonsense", "", kHidden}},
   };
@@ -177,17 +191,40 @@ TEST_F(AccessTest, EveryScopedRouteKeepsToTheQueuesOfTheKey) {
       EXPECT_TRUE(neutral.contains(operation.name())) << operation.name();
       continue;
     }
-    if (operation.resource == "*") {
+    // The key has no grant for any function.
+    if (operation.resource == "*" || operation.resource == "function") {
       EXPECT_EQ(Ask(mine, operation.method, TargetOf(operation.path), "{}").status, 403)
           << operation.name();
       continue;
     }
     const auto probe = probes.find(operation.name());
+    if (probe == probes.end() && operation.path.starts_with("/v1/codeq/")) {
+      // Topics of another name, and messages of another topic.
+      std::string target = operation.path;
+      for (const auto& [name, value] :
+           std::map<std::string, std::string>{{"{topic}", "yours"},
+                                              {"{command}", "yours"},
+                                              {"{id}", active},
+                                              {"{tenant}", "t_test01"},
+                                              {"{request}", "req_12345678"}}) {
+        if (const size_t at = target.find(name); at != std::string::npos) {
+          target.replace(at, name.size(), value);
+        }
+      }
+      const net::HttpResponse refused =
+          Ask(mine, operation.method, target, R"({"lease_token":"1","workerId":"w"})");
+      EXPECT_GE(refused.status, 400) << operation.name() << " " << refused.body;
+      EXPECT_THAT(refused.body, Not(HasSubstr("pearl"))) << operation.name();
+      continue;
+    }
     ASSERT_NE(probe, probes.end()) << operation.name() << " has no probe";
     const net::HttpResponse response =
         Ask(mine, operation.method, probe->second.target, probe->second.body);
     if (probe->second.outcome == kForbidden) {
       EXPECT_EQ(Refusal(response), "403 FORBIDDEN") << operation.name();
+    } else if (probe->second.outcome == kRefused) {
+      EXPECT_GE(response.status, 400) << operation.name() << " " << response.body;
+      EXPECT_THAT(response.body, Not(HasSubstr("pearl"))) << operation.name();
     } else if (probe->second.outcome == kUnknown) {
       const net::HttpResponse missing =
           Ask(mine, operation.method, WithOtherIds(probe->second.target, ids),

@@ -69,7 +69,6 @@ class ViewRoutesTest : public ::testing::Test {
   net::HttpHandlerFactory Factory() {
     jobs::AddJobRoutes(
         {.store = store_, .clock = server_.clock(), .random = random_, .version = "1"}, table_);
-    table_.SetErrorForm(jobs::JobErrorForm());
     AddViewRoutes(
         {.view = view_, .bulk = bulk_, .store = store_, .pool = pool_, .clock = server_.clock()},
         table_);

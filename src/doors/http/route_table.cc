@@ -139,7 +139,8 @@ const std::string& RouteCall::PathValue(std::string_view name) const {
   return found->second;
 }
 
-RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)), error_forms_(1) {
+RouteTable::RouteTable(ApiInfo info) : info_(std::move(info)) {
+  AddErrorForm({});
   Add({.method = "GET",
        .path = "/openapi.json",
        .touches = Touches::Nothing(),
@@ -173,13 +174,18 @@ void RouteTable::Add(Route route) {
   rows_.push_back(std::move(row));
 }
 
-void RouteTable::SetErrorForm(ErrorForm form) {
-  const Result<JsonSchema> schema = JsonSchema::Parse(form.schema);
+void RouteTable::AddErrorForm(ErrorForm form) {
+  Result<JsonSchema> schema = JsonSchema::Parse(form.schema);
   CAIRN_CHECK(schema.ok(), "{}: {}", form.prefix, schema.error().message);
+  error_schemas_.push_back(*std::move(schema));
+  error_forms_.push_back(std::move(form));
+}
+
+void RouteTable::SetErrorForm(ErrorForm form) {
   CAIRN_CHECK(
       std::ranges::find(error_forms_, form.prefix, &ErrorForm::prefix) == error_forms_.end(),
       "{} has an error form already", form.prefix);
-  error_forms_.push_back(std::move(form));
+  AddErrorForm(std::move(form));
 }
 
 void RouteTable::SetAudit(const std::function<bool(const Route&)>& which, const Clock& clock,
@@ -202,9 +208,10 @@ const ErrorForm& RouteTable::FormOf(std::string_view path) const {
 const JsonSchema* RouteTable::ResponseSchema(size_t index, int status) const {
   const Row& row = rows_[index];
   for (size_t i = 0; i < row.route.responses.size(); ++i) {
-    if (row.route.responses[i].status == status && row.response_schemas[i]) {
-      return &*row.response_schemas[i];
-    }
+    const RouteResponse& response = row.route.responses[i];
+    if (response.status != status) continue;
+    if (row.response_schemas[i]) return &*row.response_schemas[i];
+    if (status >= 400) return &error_schemas_[&FormOf(row.route.path) - error_forms_.data()];
   }
   return nullptr;
 }

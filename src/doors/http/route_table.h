@@ -62,8 +62,7 @@ class RouteTable {
 
   // What a principal does by one of `which` rows, refused or not, is kept before it is answered.
   // The table is complete, and `clock` outlives its use.
-  void SetAudit(const std::function<bool(const Route&)>& which, const Clock& clock,
-                AuditSink sink);
+  void SetAudit(const std::function<bool(const Route&)>& which, const Clock& clock, AuditSink sink);
 
   // Finds the row for each request, checks the request against it, and runs it. 404 for an unknown
   // path, 405 with Allow for an unknown method of a known one, 400 for what does not fit the row;
@@ -77,7 +76,8 @@ class RouteTable {
   const ApiInfo& info() const { return info_; }
   size_t size() const { return rows_.size(); }
   const Route& row(size_t index) const { return rows_[index].route; }
-  // The schema of a row's response with that status; null if it has none.
+  // The schema of a row's response with that status, which for an error is that of the path's
+  // ErrorForm unless the row says otherwise; null if the row does not name the status.
   const JsonSchema* ResponseSchema(size_t index, int status) const;
 
  private:
@@ -91,6 +91,7 @@ class RouteTable {
     bool audited = false;
   };
 
+  void AddErrorForm(ErrorForm form);
   // The one with the longest prefix; the standard one if there is none.
   const ErrorForm& FormOf(std::string_view path) const;
 
@@ -100,8 +101,9 @@ class RouteTable {
 
   const ApiInfo info_;
   std::deque<Row> rows_;
-  RouteTree tree_;                      // of rows_, by index
-  std::vector<ErrorForm> error_forms_;  // the first has no prefix: the standard one
+  RouteTree tree_;                         // of rows_, by index
+  std::vector<ErrorForm> error_forms_;     // the first has no prefix: the standard one
+  std::vector<JsonSchema> error_schemas_;  // beside error_forms_
   AuditSink audit_;
   const Clock* audit_clock_ = nullptr;
   mutable std::once_flag open_api_made_;

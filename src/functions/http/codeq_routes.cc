@@ -750,7 +750,7 @@ void DeclareCodeq(house::Declarations& declarations) {
   //                         name           operators workers readers unaudited
   declarations.AddPermission({kCodeqPublish, true, true, false, kMessagesTell});
   declarations.AddPermission({kCodeqConsume, true, true, false, kMessagesTell});
-  declarations.AddPermission({kCodeqRead, true, false, true, house::kOnlyReads});
+  declarations.AddPermission({kCodeqRead, true, true, true, house::kOnlyReads});
   declarations.AddPermission({kCodeqManage, true, false, false});
   const auto queues = doors::Touches::Only(jobs::kQueueKind);
   declarations.AllowCommands(

@@ -406,8 +406,9 @@ TEST_F(CodeqTest, AResultThatNobodyConsumesLeavesItsTopicAfterTenMinutes) {
   server_.Advance(kRequestResultTtlMs - 1);
   EXPECT_EQ(Ready("cs.results"), 1);
   server_.Advance(1);
+  EXPECT_EQ(Ready("cs.results"), 0);
+  server_.Advance(1'000);  // what has expired is removed with the next sweep
   const json::value stats = server_.Json(200, "GET", "/v1/codeq/topics/cs.results");
-  EXPECT_EQ(stats.at("ready"), 0);
   EXPECT_EQ(stats.at("dead"), 0) << "nor is it kept as a dead job";
 }
 
@@ -495,8 +496,7 @@ TEST_F(CodeqTest, TheCommandsClaimAndFinish) {
   const std::string token = message[3].text;
   EXPECT_EQ(Text(json::parse(message[11].text), "tenant"), "t_shop123");
   EXPECT_EQ(server_.Run({"CODEQ.EXTEND", id, token, "LEASE", "5000"}), "(integer) 1700000005000");
-  EXPECT_EQ(server_.Run({"CODEQ.NACK", id, token, "DELAY", "0"}),
-            "1) \"requeued\"\n2) (integer) 0");
+  EXPECT_EQ(server_.Run({"CODEQ.NACK", id, token, "DELAY", "0"}), R"(["requeued", (integer) 0])");
   EXPECT_EQ(server_.Run({"CODEQ.ACK", id, token}).substr(0, 19), "(error) CS_CONFLICT");
 }
 
@@ -510,7 +510,7 @@ TEST_F(CodeqTest, TheCommandsShowRedriveAndPurgeDeadLetters) {
   const net::RespValue redriven =
       server_.server().Connect().RunValue({"CODEQ.DLQ", "REDRIVE", "cs.dlq.invoke"});
   EXPECT_EQ(redriven.items[1].ToString(), "(integer) 1");
-  EXPECT_EQ(server_.Run({"CODEQ.DLQ", "PURGE", "cs.invoke"}), "1) (integer) 1\n2) (integer) 0");
+  EXPECT_EQ(server_.Run({"CODEQ.DLQ", "PURGE", "cs.invoke"}), "[(integer) 1, (integer) 0]");
 }
 
 }  // namespace

@@ -203,7 +203,8 @@ awaitable<Result<std::vector<Begun>>> Invoker::ClaimSome(LoopState& state) {
   co_return static_cast<BeginWork&>(**served).TakeBegun();
 }
 
-awaitable<void> Invoker::Consume(LoopState& state) {
+awaitable<void> Invoker::Consume(std::shared_ptr<LoopState> shared) {
+  LoopState& state = *shared;
   while (!stopping_ && !state.consumer.ended()) {
     if (state.free == 0) {
       co_await state.consumer.Sleep(SteadyTime::max());
@@ -220,13 +221,14 @@ awaitable<void> Invoker::Consume(LoopState& state) {
       --state.free;
       auto running = std::make_shared<Running>(std::move(begun), parts_.routes);
       state.running.push_back(running);
-      boost::asio::co_spawn(state.loop.io(), RunOne(state, std::move(running)),
+      boost::asio::co_spawn(state.loop.io(), RunOne(shared, std::move(running)),
                             boost::asio::detached);
     }
   }
 }
 
-awaitable<void> Invoker::RenewLeases(LoopState& state) {
+awaitable<void> Invoker::RenewLeases(std::shared_ptr<LoopState> shared) {
+  LoopState& state = *shared;
   while (!state.renewer.ended()) {
     co_await state.renewer.Sleep(In(options_.lease / 3));
     if (state.running.empty() || state.renewer.ended()) continue;
@@ -251,7 +253,8 @@ awaitable<void> Invoker::RenewLeases(LoopState& state) {
 
 // --- Run -----------------------------------------------------------------------------------------
 
-awaitable<void> Invoker::RunOne(LoopState& state, std::shared_ptr<Running> running) {
+awaitable<void> Invoker::RunOne(std::shared_ptr<LoopState> state,
+                                std::shared_ptr<Running> running) {
   const Begun& begun = running->begun;
   const FunctionName function = NameOf(begun.activation);
   const uint64_t version = begun.version.version;
@@ -261,7 +264,7 @@ awaitable<void> Invoker::RunOne(LoopState& state, std::shared_ptr<Running> runni
   } else {
     Ended ended;
     if (runs) {
-      ended = co_await Execute(state, running);
+      ended = co_await Execute(state->loop, running);
       GiveSlot(function, version);
     } else if (begun.refused) {
       ended.error = ErrorOf(*begun.refused);
@@ -272,9 +275,9 @@ awaitable<void> Invoker::RunOne(LoopState& state, std::shared_ptr<Running> runni
     }
     co_await Finish(*running, std::move(ended));
   }
-  std::erase(state.running, running);
-  ++state.free;
-  state.consumer.Wake();
+  std::erase(state->running, running);
+  ++state->free;
+  state->consumer.Wake();
 }
 
 awaitable<Result<std::string>> Invoker::OpenEnv(const Begun& begun, EnvMap& env) {
@@ -293,7 +296,7 @@ awaitable<Result<std::string>> Invoker::OpenEnv(const Begun& begun, EnvMap& env)
   co_return text;
 }
 
-awaitable<Invoker::Ended> Invoker::Execute(LoopState& state, std::shared_ptr<Running> shared) {
+awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Running> shared) {
   Running& running = *shared;
   const Begun& begun = running.begun;
   const VersionConfig& config = begun.version.config;
@@ -307,11 +310,11 @@ awaitable<Invoker::Ended> Invoker::Execute(LoopState& state, std::shared_ptr<Run
   Result<std::shared_ptr<const Program>> program = co_await programs_.Load(std::move(wanted));
   if (!program.ok()) co_return Ended{.error = ErrorOf(program.error())};
 
-  const auto logged = [this, &state, shared] {
+  const auto logged = [this, &loop, shared] {
     if (std::exchange(shared->flush_waits, true)) return;
-    shared->flush = state.loop.After(kFlushAfter, [this, &state, weak = std::weak_ptr(shared)] {
+    shared->flush = loop.After(kFlushAfter, [this, &loop, weak = std::weak_ptr(shared)] {
       if (const std::shared_ptr<Running> alive = weak.lock()) {
-        boost::asio::co_spawn(state.loop.io(), FlushLog(alive), boost::asio::detached);
+        boost::asio::co_spawn(loop.io(), FlushLog(alive), boost::asio::detached);
       }
     });
   };
@@ -646,25 +649,30 @@ Invoker::~Invoker() = default;
 
 void Invoker::Start() {
   const size_t count = parts_.loops.size();
+  const size_t each = std::max<size_t>(1, options_.running / count);
   for (size_t i = 0; i < count; ++i) {
-    loops_.push_back(std::make_unique<LoopState>(parts_.loops.at(i)));
-    loops_.back()->free = std::max<size_t>(1, options_.running / count);
-  }
-  for (const std::unique_ptr<LoopState>& state : loops_) {
-    LoopState* const here = state.get();
-    here->loop.Post([this, here] {
-      const auto kept = std::shared_ptr<void>(here, [](void*) {});  // owned by loops_
-      here->consumer.Start(Consume(*here), kept);
-      here->renewer.Start(RenewLeases(*here), kept);
+    net::Loop* const loop = &parts_.loops.at(i);
+    loop->Post([this, loop, each] {
+      auto state = std::make_shared<LoopState>(*loop);
+      state->free = each;
+      state->consumer.Start(Consume(state), state);
+      state->renewer.Start(RenewLeases(state), state);
+      const std::scoped_lock lock(mutex_);
+      loops_.push_back(state);
     });
   }
 }
 
 void Invoker::Stop() {
   stopping_ = true;
-  for (const std::unique_ptr<LoopState>& state : loops_) {
-    LoopState* const here = state.get();
-    here->loop.Post([here] { here->consumer.End(); });
+  const std::scoped_lock lock(mutex_);
+  for (const std::weak_ptr<LoopState>& weak : loops_) {
+    if (const std::shared_ptr<LoopState> state = weak.lock()) {
+      state->loop.Post([state] {
+        state->consumer.End();
+        state->renewer.End();
+      });
+    }
   }
 }
 

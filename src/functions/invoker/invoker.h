@@ -131,15 +131,16 @@ class Invoker {
   // What a run has come to, before it is written.
   struct Ended;
 
-  boost::asio::awaitable<void> Consume(LoopState& loop);
+  boost::asio::awaitable<void> Consume(std::shared_ptr<LoopState> shared);
   boost::asio::awaitable<Result<std::vector<Begun>>> ClaimSome(LoopState& loop);
-  boost::asio::awaitable<void> RunOne(LoopState& loop, std::shared_ptr<Running> running);
-  boost::asio::awaitable<Ended> Execute(LoopState& loop, std::shared_ptr<Running> running);
+  boost::asio::awaitable<void> RunOne(std::shared_ptr<LoopState> state,
+                                      std::shared_ptr<Running> running);
+  boost::asio::awaitable<Ended> Execute(net::Loop& loop, std::shared_ptr<Running> running);
   boost::asio::awaitable<Result<std::string>> OpenEnv(const Begun& begun, EnvMap& env);
   boost::asio::awaitable<void> FlushLog(std::shared_ptr<Running> running);
   boost::asio::awaitable<void> Finish(Running& running, Ended ended);
   boost::asio::awaitable<void> Postpone(Running& running);
-  boost::asio::awaitable<void> RenewLeases(LoopState& loop);
+  boost::asio::awaitable<void> RenewLeases(std::shared_ptr<LoopState> shared);
   BeginWork::Options BeginOptions(size_t count) const;
   std::function<std::unique_ptr<doors::Work>()> MakeBegin(size_t count) const;
 
@@ -154,10 +155,11 @@ class Invoker {
   const FetchParts fetch_;
   ProgramCache programs_;
   RateLimits rates_;
-  std::vector<std::unique_ptr<LoopState>> loops_;
   std::atomic<bool> stopping_{false};
 
   mutable std::mutex mutex_;
+  // Held by the coroutines of their loops, with which they end: loops may end before this object.
+  std::vector<std::weak_ptr<LoopState>> loops_;
   std::unordered_map<std::string, int64_t> by_version_;  // that run
   InvokerFigures figures_;
 };
