@@ -20,6 +20,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#ifdef __clang__
+// The macros of libseccomp are such.
+#pragma clang diagnostic ignored "-Wc99-extensions"
+#endif
+
 namespace cairn::functions {
 namespace {
 

@@ -139,7 +139,7 @@ class Worker final : public EngineHost {
       std::optional<ToChild> message = NextMessage();
       if (!message) message = WaitForWork();
       if (auto* const run = std::get_if<RunMessage>(&*message)) {
-        Run(*std::move(run));
+        Run(std::move(*run));
       } else if (auto* const compile = std::get_if<CompileMessage>(&*message)) {
         Compile(*compile);
       }  // a reply to an activation that has ended
@@ -278,7 +278,7 @@ class Worker final : public EngineHost {
       const LimitsInForce limits(kCompileLimits, baseline_bytes_);
       Result<std::string> code = engine_.Compile(compile.files, compile.entry);
       compiled.ok = code.ok();
-      compiled.text = code.ok() ? *std::move(code) : code.error().message;
+      compiled.text = code.ok() ? *code : code.error().message;
     }
     Send(Encode(compiled));
   }

@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstring>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "functions/protocol/exit_codes.h"

@@ -219,7 +219,7 @@ class SandboxPool::LoopPool {
     WakeOne();
   }
 
-  void Drop(std::shared_ptr<ChildLink> child) {
+  void Drop(const std::shared_ptr<ChildLink>& child) {
     child->Kill();
     --count_;
     --state_->children;
@@ -262,8 +262,8 @@ class SandboxPool::LoopPool {
   net::Timer sweep_;
 };
 
-SandboxPool::SandboxPool(SandboxPoolOptions options, const Clock& clock, Random& random, Log log,
-                         net::LoopGroup& loops)
+SandboxPool::SandboxPool(SandboxPoolOptions options, const Clock& clock, Random& random,
+                         const Log& log, net::LoopGroup& loops)
     : state_(std::make_shared<State>(std::move(options), clock, random, log, loops)) {
   const size_t most = std::max<size_t>(1, state_->options.max_children / loops.size());
   for (size_t i = 0; i < loops.size(); ++i) {

@@ -55,7 +55,7 @@ struct SandboxStats {
 class SandboxPool {
  public:
   // `clock`, `random` and `loops` outlive it.
-  SandboxPool(SandboxPoolOptions options, const Clock& clock, Random& random, Log log,
+  SandboxPool(SandboxPoolOptions options, const Clock& clock, Random& random, const Log& log,
               net::LoopGroup& loops);
   ~SandboxPool();
   SandboxPool(const SandboxPool&) = delete;
