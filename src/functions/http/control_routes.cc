@@ -267,7 +267,7 @@ awaitable<Result<HttpReply>> GetOneVersion(SharedParts parts, const RouteCall& c
 // --- Aliases ------------------------------------------------------------------------------------
 
 awaitable<Result<HttpReply>> PutAlias(SharedParts parts, const RouteCall& call) {
-  const std::string alias = call.PathValue("alias");
+  const std::string& alias = call.PathValue("alias");
   Result<AliasUpdate> update = ParseAliasUpdate(alias, call.request.body);
   if (!update.ok()) return Refused(update.error(), call);
   const FunctionName function = FunctionOf(call);
@@ -295,7 +295,7 @@ awaitable<Result<HttpReply>> GetOneAlias(SharedParts parts, const RouteCall& cal
 
 awaitable<Result<HttpReply>> RemoveAlias(SharedParts parts, const RouteCall& call) {
   const FunctionName function = FunctionOf(call);
-  const std::string alias = call.PathValue("alias");
+  const std::string& alias = call.PathValue("alias");
   return Apply(std::move(parts), call, {.scopes = AliasScopes(function, alias)},
                [function, alias](Context& context) {
                  return StatusText(DeleteAlias(context, function, alias), "deleted");
@@ -304,7 +304,7 @@ awaitable<Result<HttpReply>> RemoveAlias(SharedParts parts, const RouteCall& cal
 
 awaitable<Result<HttpReply>> PostRollback(SharedParts parts, const RouteCall& call) {
   const FunctionName function = FunctionOf(call);
-  const std::string alias = call.PathValue("alias");
+  const std::string& alias = call.PathValue("alias");
   return Apply(std::move(parts), call, {.scopes = AliasScopes(function, alias)},
                [function, alias](Context& context) {
                  return Encoded(RollBackAlias(context, function, alias));
@@ -312,7 +312,7 @@ awaitable<Result<HttpReply>> PostRollback(SharedParts parts, const RouteCall& ca
 }
 
 awaitable<Result<HttpReply>> PostShift(SharedParts parts, const RouteCall& call) {
-  const std::string alias = call.PathValue("alias");
+  const std::string& alias = call.PathValue("alias");
   Result<ShiftRequest> request =
       ParseShift(alias, Uuid::V4(parts->random).ToString(), call.request.body);
   if (!request.ok()) return Refused(request.error(), call);

@@ -390,7 +390,7 @@ struct LogPage {
   bool ended = false;
 };
 
-awaitable<Result<LogPage>> ReadLog(SharedParts parts, const RouteCall& call, uint64_t from,
+awaitable<Result<LogPage>> ReadLog(const SharedParts& parts, const RouteCall& call, uint64_t from,
                                    size_t limit) {
   LogPage page;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
