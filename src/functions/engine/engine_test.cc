@@ -235,7 +235,7 @@ TEST_F(EngineTest, CompiledCodeIsUsedOnlyWhereItFits) {
 }
 
 TEST_F(EngineTest, CompilingNamesFileAndLine) {
-  const auto error = [this](std::vector<SourceFile> files) {
+  const auto error = [this](const std::vector<SourceFile>& files) {
     const Result<std::string> compiled = engine_->Compile(files, "function.js");
     return compiled.ok() ? "fine" : compiled.error().message;
   };
