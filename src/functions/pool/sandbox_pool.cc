@@ -120,8 +120,9 @@ class SandboxPool::LoopPool {
     while (!idle_.empty() && now_ns - idle_.front().since_ns >= time_ns) EndOldest();
   }
 
+  // Nothing of the loop is left here then: the pool may outlive it.
   void Stop() {
-    sweep_.Cancel();
+    sweep_ = net::Timer();
     while (!idle_.empty()) EndOldest();
     for (Waiter* const waiter : waiters_) waiter->turn.cancel();
   }
@@ -155,14 +156,15 @@ class SandboxPool::LoopPool {
 
   awaitable<Result<std::shared_ptr<ChildLink>>> Acquire(std::string tenant, std::string sha256) {
     if (state_->stopped) co_return Error{ErrorCode::kUnavailable, "the server is stopping"};
-    if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) co_return child;
-    if (count_ >= most_ && !idle_.empty()) EndOldest();
-    if (count_ >= most_) {
+    while (true) {
+      if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) co_return child;
+      if (count_ < most_) break;
+      if (!idle_.empty()) {
+        RemoveOldest();  // its place is ours: nobody else is woken for it
+        break;
+      }
       const Result<void> turn = co_await AwaitTurn();
       if (!turn.ok()) co_return turn.error();
-      // Whoever made room may have left a child of ours.
-      if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) co_return child;
-      if (count_ >= most_ && !idle_.empty()) EndOldest();
     }
     Result<std::shared_ptr<ChildLink>> child = co_await Fork(std::move(tenant));
     co_return child;
@@ -219,18 +221,25 @@ class SandboxPool::LoopPool {
     WakeOne();
   }
 
-  void Drop(const std::shared_ptr<ChildLink>& child) {
+  void Remove(const std::shared_ptr<ChildLink>& child) {
     child->Kill();
     --count_;
     --state_->children;
+  }
+  void Drop(const std::shared_ptr<ChildLink>& child) {
+    Remove(child);
     WakeOne();
   }
 
-  void EndOldest() {
-    std::shared_ptr<ChildLink> child = std::move(idle_.front().child);
+  void RemoveOldest() {
+    const std::shared_ptr<ChildLink> child = std::move(idle_.front().child);
     idle_.pop_front();
     --state_->idle;
-    Drop(std::move(child));
+    Remove(child);
+  }
+  void EndOldest() {
+    RemoveOldest();
+    WakeOne();
   }
 
   void WakeOne() {
@@ -243,7 +252,7 @@ class SandboxPool::LoopPool {
   }
 
   void Sweep() {
-    if (sweeping_) return;
+    if (sweeping_ || state_->stopped) return;
     sweeping_ = true;
     sweep_ = loop_.After(kSweepEvery, [this] {
       sweeping_ = false;
@@ -308,13 +317,13 @@ SandboxStats SandboxPool::stats() const {
 }
 
 void SandboxPool::Stop() {
-  state_->stopped = true;
+  if (state_->stopped.exchange(true)) return;
   state_->zygote.Stop();
-  if (!state_->loops.running()) return;
-  for (size_t i = 0; i < pools_.size(); ++i) {
-    LoopPool* const pool = pools_[i].get();
-    pool->loop().Post([pool] { pool->Stop(); });
-  }
+  state_->loops.RunOnEach([this](net::Loop& loop) {
+    for (const std::unique_ptr<LoopPool>& pool : pools_) {
+      if (&pool->loop() == &loop) pool->Stop();
+    }
+  });
 }
 
 }  // namespace cairn::functions
