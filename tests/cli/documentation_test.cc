@@ -17,7 +17,10 @@ std::map<std::string, std::string> DocumentedMetrics() {
   std::map<std::string, std::string> rows;
   std::istringstream lines(ReadWholeFile("docs/operations.md"));
   for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("| `cairn_") && !line.starts_with("| `process_")) continue;
+    if (!line.starts_with("| `cairn_") && !line.starts_with("| `cs_") &&
+        !line.starts_with("| `process_")) {
+      continue;
+    }
     const size_t name_end = line.find('`', 3);
     rows[line.substr(3, name_end - 3)] = line.substr(name_end + 4, line.size() - name_end - 6);
   }

@@ -708,7 +708,7 @@ void AddLookRoutes(const SharedCodeq& parts, doors::RouteTable& table) {
   AddCodeqRoute(parts, table,
                 {.method = "GET",
                  .path = "/v1/codeq/results/{tenant}/{request}",
-                 .permission = kCodeqConsume,
+                 .permission = kCodeqRead,
                  .summary = "The result of a request, kept for ten minutes.",
                  .query = {{"activation_id", "Only this activation's."},
                            {"wait_ms", "How long to wait for it: up to 60000.", "integer"}},
