@@ -201,7 +201,7 @@ class SandboxPool::LoopPool {
     state_->zygote.Fork(FileDescriptor(ends[1]), state_->options.max_memory_bytes);
     const Result<void> ready = co_await child->AwaitReady();
     if (!ready.ok()) {
-      Drop(std::move(child));
+      Drop(child);
       co_return ready.error();
     }
     state_->sandbox = child->sandbox();
@@ -213,7 +213,7 @@ class SandboxPool::LoopPool {
         idle_, [&](const Idle& one) { return one.child->tenant() == child->tenant(); });
     if (!child->usable() || state_->stopped || child->runs() >= state_->options.runs_per_child ||
         static_cast<size_t>(same_tenant) >= state_->options.warm_children_per_tenant) {
-      return Drop(std::move(child));
+      return Drop(child);
     }
     idle_.push_back({.child = std::move(child), .since_ns = state_->clock.MonotonicNs()});
     ++state_->idle;
