@@ -121,8 +121,9 @@ TEST(LimitsTest, TheGuideToJobsSaysWhatHolds) {
        "| unique, idempotency, concurrency, rate key, group | {kMaxKeyBytes} bytes |",
        "| jobs of one batch enqueue | {kMaxEnqueueBatch} |",
        "| jobs of one fetch, one bulk acknowledgement | {kMaxFetch} |",
-       "| jobs of one fetch or page, together | {kMaxAnswerBytes/1048576} MiB of documents; beyond "
-       "that the fetch or page ends early |",
+       ("| jobs of one fetch or page, together | {kMaxAnswerBytes/1048576} MiB of documents; "
+        "beyond "
+        "that the fetch or page ends early |"),
        "| dependencies of a job | {kMaxDependencies} |", "| steps of a chain | {kMaxChainSteps} |",
        "| lease | {kMinLeaseMs} ms to {kMaxLeaseMs/3600000} hours |",
        "| entries of a page of events or deliveries, jobs of one bulk-get | {kMaxPage} |",

@@ -326,7 +326,7 @@ awaitable<Result<HttpReply>> AnyWeb(SharedParts parts, const RouteCall& call) {
   if (!parsed.ok()) return Refused(parsed.error(), call.request.request_id);
   auto invocation = std::make_shared<const Invocation>(*std::move(parsed));
   net::HttpLateResponse late;
-  late.run = [parts, invocation] { return RunWeb(parts, invocation); };
+  late.run = [parts = std::move(parts), invocation] { return RunWeb(parts, invocation); };
   auto reply = std::make_shared<HttpReply>(std::move(late));
   return [](std::shared_ptr<HttpReply> made) -> awaitable<Result<HttpReply>> {
     co_return std::move(*made);
