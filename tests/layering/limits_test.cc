@@ -130,8 +130,8 @@ TEST(LimitsTest, TheGuideToJobsSaysWhatHolds) {
        "| wait of a request (fetch, `wait`, drain) | {kMaxWaitSeconds} s |",
        "| events kept | {kEventsKeptMs/3600000} hours, {kEventsKept} |",
        "| schedules | {kMaxSchedules} |",
-       "| webhooks | {kMaxWebhooks}, each with a URL of {kMaxWebhookUrlBytes} bytes and "
-       "{kMaxDeadDeliveries} deliveries that failed |"});
+       ("| webhooks | {kMaxWebhooks}, each with a URL of {kMaxWebhookUrlBytes} bytes and "
+        "{kMaxDeadDeliveries} deliveries that failed |")});
   // One row stands for both.
   EXPECT_EQ(limits.At("kMaxPayloadBytes"), limits.At("kMaxDocumentBytes"));
   EXPECT_EQ(limits.At("kMaxFetch"), limits.At("kMaxAckBatch"));

@@ -60,7 +60,8 @@ doors::RouteResponse Refused(int status, std::string_view description);
 
 // --- Operations ---------------------------------------------------------------------------------
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another allocator.
+// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
+// allocator.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
