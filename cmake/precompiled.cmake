@@ -24,7 +24,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan|Debug)$")
 endif()
 
 # Folders whose sources mostly reach Asio, directly or through headers of net.
-set(CAIRN_ASIO_FOLDERS net doors house data jobs view admin app)
+set(CAIRN_ASIO_FOLDERS net doors house data jobs seats functions view admin app)
 
 function(cairn_add_precompiled name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;LIBRARIES")

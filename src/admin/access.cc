@@ -11,10 +11,6 @@
 
 #include "admin/limits.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
-// allocator.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace cairn::admin {
 namespace {
 

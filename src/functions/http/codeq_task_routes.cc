@@ -23,10 +23,6 @@
 #include "jobs/model/topics.h"
 #include "jobs/operations/operations.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
-// allocator.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace cairn::functions {
 namespace {
 

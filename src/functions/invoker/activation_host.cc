@@ -18,10 +18,6 @@
 #include "jobs/operations/enqueue_json.h"
 #include "jobs/operations/store_access.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
-// allocator.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace cairn::functions {
 namespace {
 

@@ -31,10 +31,6 @@
 #include "jobs/operations/fetch.h"
 #include "jobs/operations/lease.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
-// allocator.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace cairn::functions {
 namespace {
 

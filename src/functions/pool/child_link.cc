@@ -24,10 +24,6 @@
 #include "functions/protocol/exit_codes.h"
 #include "functions/protocol/limits.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
-// allocator.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace cairn::functions {
 
 using boost::asio::awaitable;

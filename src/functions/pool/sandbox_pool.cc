@@ -15,10 +15,6 @@
 #include "functions/pool/zygote_link.h"
 #include "functions/protocol/limits.h"
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
-// allocator.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 namespace cairn::functions {
 
 using boost::asio::awaitable;

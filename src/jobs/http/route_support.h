@@ -60,11 +60,6 @@ doors::RouteResponse Refused(int status, std::string_view description);
 
 // --- Operations ---------------------------------------------------------------------------------
 
-// GCC 12 takes the frame of a coroutine whose parameters are values for memory of another
-// allocator.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-
 template <typename Answer>
 using Replier = net::HttpResponse (*)(const Answer&);
 
@@ -131,7 +126,5 @@ Result<std::optional<int64_t>> DurationOf(const boost::json::value& body, std::s
 
 // The traceparent of the request, empty if it has none.
 std::string TraceOf(const net::HttpRequest& request);
-
-#pragma GCC diagnostic pop
 
 }  // namespace cairn::jobs
