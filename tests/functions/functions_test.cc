@@ -88,6 +88,26 @@ TEST(FunctionsTest, TheGatewayPassesOnTheRequestAndTheResponse) {
   EXPECT_EQ(server.Call("GET", "/v1/web/t_test01/shop/echo/nosuch").status, 404);
 }
 
+TEST(FunctionsTest, EachCookieIsAHeaderOfItsOwn) {
+  FunctionsServer server;
+  server.Publish("cookies", R"(
+    export default () => {
+      const response = new Response('ok');
+      response.headers.append('set-cookie', 'a=1; Path=/');
+      response.headers.append('set-cookie', 'b=2, 3');
+      return response;
+    })");
+  const JsonAnswer answer = server.Call("GET", "/v1/web/t_test01/shop/cookies/live");
+  EXPECT_EQ(answer.status, 200) << answer.text;
+  std::vector<std::string> cookies;
+  for (const auto& [name, value] : answer.headers.fields()) {
+    if (name == "Set-Cookie") cookies.push_back(value);
+  }
+  EXPECT_THAT(cookies, ::testing::ElementsAre("a=1; Path=/", "b=2, 3"));
+  const JsonAnswer direct = server.Invoke("cookies");
+  EXPECT_EQ(json::serialize(direct.body.at("result").at("cookies")), R"(["a=1; Path=/","b=2, 3"])");
+}
+
 TEST(FunctionsTest, WhatGoesWrongCostsOneActivationAndSaysWhy) {
   FunctionsServer server;
   const auto run = [&](std::string_view source, std::string_view manifest = "{}") {

@@ -54,7 +54,7 @@ std::string ThrownText(JSContext* cx, JS::HandleValue thrown) {
 RunError Cut(const RunError& error) {
   return {.type = CleanText(error.type, wire::kMaxErrorTypeBytes),
           .message = CleanText(error.message, wire::kMaxErrorMessageBytes),
-          .stack = CleanText(error.stack, wire::kMaxErrorStackBytes)};
+          .stack = CleanText(error.stack, wire::kMaxStackBytes)};
 }
 
 }  // namespace

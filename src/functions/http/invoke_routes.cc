@@ -266,6 +266,9 @@ HttpResponse ResponseOf(const FunctionResult& result) {
     if (IsOurs(name) || !IsHeaderName(name) || !IsHeaderText(value)) continue;
     response.headers.Add(name, value);
   }
+  for (const std::string& cookie : result.cookies) {
+    if (IsHeaderText(cookie)) response.headers.Add("Set-Cookie", cookie);
+  }
   response.body = result.body;
   if (result.is_base64) {
     std::optional<Bytes> bytes = Base64Decode(result.body);

@@ -68,6 +68,7 @@ inline constexpr size_t kMaxHttpHeaderBytes = 64UL * 1024;
 inline constexpr size_t kMaxHttpQueryBytes = 16UL * 1024;
 inline constexpr size_t kMaxResultBytes = 256UL * 1024;
 inline constexpr size_t kMaxResultHeaders = 256;
+inline constexpr size_t kMaxResultHeaderBytes = 64UL * 1024;
 inline constexpr size_t kMaxErrorTypeBytes = 128;
 inline constexpr size_t kMaxErrorMessageBytes = 64UL * 1024;
 inline constexpr size_t kMaxStackBytes = 8192;

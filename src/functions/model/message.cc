@@ -138,6 +138,7 @@ void WriteFunctionResult(const FunctionResult& result, std::string_view name, Js
   json.BeginObject(name);
   json.Integer("statusCode", result.status_code);
   json.TextMap("headers", result.headers);
+  if (!result.cookies.empty()) json.Texts("cookies", result.cookies);
   json.Text("body", result.body);
   json.Switch("isBase64Encoded", result.is_base64);
   json.EndObject();
@@ -156,6 +157,7 @@ FunctionResult ReadFunctionResult(ObjectReader object) {
   result.status_code = static_cast<int>(
       object.OptionalInteger("statusCode", kMinStatusCode, kMaxStatusCode).value_or(200));
   result.headers = object.TextMap("headers", kMaxResultHeaders, kMaxResultBytes);
+  result.cookies = object.Texts("cookies", kMaxResultHeaders, {0, kMaxResultHeaderBytes});
   result.body = object.OptionalText("body", {0, kMaxResultBytes}).value_or("");
   result.is_base64 = object.OptionalSwitch("isBase64Encoded").value_or(false);
   object.RefuseOthers();
@@ -257,19 +259,30 @@ std::string InvocationResultText(const InvocationResult& result) {
   return text;
 }
 
-bool Truncate(FunctionResult& result) {
-  bool cut = result.headers.size() > kMaxResultHeaders;
-  if (cut) result.headers.resize(kMaxResultHeaders);
-  size_t room = kMaxResultBytes;
-  for (size_t at = 0; at < result.headers.size(); ++at) {
-    const size_t size = result.headers[at].first.size() + result.headers[at].second.size();
-    if (size > room) {
-      result.headers.resize(at);
-      cut = true;
-      break;
-    }
-    room -= size;
+namespace {
+
+// Leaves what comes first of `list`, as many as may be and as fit into `room`, which gets smaller.
+// Returns whether that is all.
+template <typename Item, typename Size>
+bool KeepFitting(std::vector<Item>& list, Size size_of, size_t& room) {
+  size_t kept = 0;
+  while (kept < std::min(list.size(), kMaxResultHeaders) && size_of(list[kept]) <= room) {
+    room -= size_of(list[kept++]);
   }
+  const bool all = kept == list.size();
+  list.resize(kept);
+  return all;
+}
+
+}  // namespace
+
+bool Truncate(FunctionResult& result) {
+  size_t room = kMaxResultBytes;
+  bool cut = !KeepFitting(
+      result.headers,
+      [](const auto& header) { return header.first.size() + header.second.size(); }, room);
+  cut |= !KeepFitting(
+      result.cookies, [](const std::string& cookie) { return cookie.size(); }, room);
   if (result.body.size() <= room) return cut;
   if (result.is_base64) {
     result.body.resize(room / 4 * 4);

@@ -92,6 +92,7 @@ struct InvocationRequest {
 struct FunctionResult {
   int status_code = 200;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::string> cookies;  // a Set-Cookie each; only there if there are any
   std::string body;
   bool is_base64 = false;
   friend bool operator==(const FunctionResult&, const FunctionResult&) = default;

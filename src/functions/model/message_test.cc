@@ -149,6 +149,10 @@ TEST(MessageTest, LongResultsAreCutTheSameWay) {
   EXPECT_EQ(coded.body.size(), kMaxResultBytes);
   FunctionResult exact{.body = Bytes(kMaxResultBytes, 'x')};
   EXPECT_FALSE(Truncate(exact));
+  FunctionResult cookies{.cookies = {"a=1", Bytes(kMaxResultBytes, 'b'), "c=3"}, .body = "x"};
+  EXPECT_TRUE(Truncate(cookies));
+  EXPECT_EQ(cookies.cookies, std::vector<std::string>{"a=1"});
+  EXPECT_EQ(cookies.body, "x");
   FunctionError error{
       .type = Bytes(200, 't'), .message = Bytes(70'000, 'm'), .stack = Bytes(9000, 's')};
   Truncate(error);

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "functions/model/limits.h"
+
 // What a bundle, an activation and its messages may be between server and child, at most: both
 // sides check it. What users may have is in functions/model/limits.h, and fits in here.
 namespace cairn::functions::wire {
@@ -16,12 +18,12 @@ inline constexpr size_t kMaxEventBytes = size_t{24} << 20U;  // a body of 6 MiB,
 inline constexpr size_t kMaxContextBytes = size_t{256} << 10U;
 inline constexpr size_t kMaxEnvBytes = size_t{1} << 20U;
 
-inline constexpr size_t kMaxResultBytes = size_t{256} << 10U;
-inline constexpr size_t kMaxResultHeaders = 256;
-inline constexpr size_t kMaxResultHeaderBytes = size_t{64} << 10U;
-inline constexpr size_t kMaxErrorTypeBytes = 128;
-inline constexpr size_t kMaxErrorMessageBytes = 65'536;
-inline constexpr size_t kMaxErrorStackBytes = 8'192;
+using functions::kMaxErrorMessageBytes;
+using functions::kMaxErrorTypeBytes;
+using functions::kMaxResultBytes;
+using functions::kMaxResultHeaderBytes;
+using functions::kMaxResultHeaders;
+using functions::kMaxStackBytes;
 inline constexpr size_t kMaxLogLineBytes = 65'536;
 inline constexpr size_t kMaxLogLevelBytes = 16;
 

@@ -175,7 +175,7 @@ RunResultMessage ReadRunResult(Reader& in) {
   result.result_truncated = in.Flag();
   result.error.type = in.Text(wire::kMaxErrorTypeBytes);
   result.error.message = in.Text(wire::kMaxErrorMessageBytes);
-  result.error.stack = in.Text(wire::kMaxErrorStackBytes);
+  result.error.stack = in.Text(wire::kMaxStackBytes);
   result.limit_hit = in.Text(wire::kMaxLogLevelBytes);
   result.cpu_us = in.Count64();
   result.peak_memory_bytes = in.Big64();
@@ -224,7 +224,7 @@ const std::vector<Row<ToServer>>& Rows() {
       {Kind::kLog, wire::kMaxLogLineBytes + kSmall,
        [](Reader& in) -> ToServer { return ReadLog(in); }},
       {Kind::kRunResult,
-       wire::kMaxResultBytes + wire::kMaxErrorMessageBytes + wire::kMaxErrorStackBytes + kSmall,
+       wire::kMaxResultBytes + wire::kMaxErrorMessageBytes + wire::kMaxStackBytes + kSmall,
        [](Reader& in) -> ToServer { return ReadRunResult(in); }},
       {Kind::kCompiled, wire::kMaxCompiledBytes + kSmall,
        [](Reader& in) -> ToServer { return ReadCompiled(in); }},
