@@ -125,6 +125,7 @@ void Turn::CommitAtEnd() {
 }
 
 void Turn::EndTurn() {
+  CAIRN_CHECK(ends_, "a turn ends twice");
   ends_ = false;
   const Result<store::Commit> commit = Commit();
   for (const std::shared_ptr<Awaiting>& awaiting : std::exchange(of_turn_, {})) {
@@ -151,6 +152,7 @@ asio::awaitable<Result<void>> Turn::Durable(store::Dependency needs) {
 }
 
 void Turn::Settle(const std::shared_ptr<Awaiting>& awaiting, const Result<store::Commit>& commit) {
+  CAIRN_CHECK(!awaiting->result, "it has its answer");
   if (!commit.ok()) return awaiting->Finish(commit.error());
   awaiting->commit = std::max(awaiting->commit, *commit);
   // What becomes durable, or fails, from now on is announced to the loop after this.

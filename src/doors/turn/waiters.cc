@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "doors/turn/turn.h"
 #include "doors/turn/work.h"
 
@@ -27,6 +28,7 @@ Waiters::Line& Waiters::LineOf(store::Topic topic) {
 
 std::unique_ptr<Waiters::Place> Waiters::Join(std::span<const store::Topic> topics, Kind kind,
                                               Ask ask, Service service, JoinOptions options) {
+  CAIRN_CHECK(!topics.empty(), "a client waits for nothing");
   const std::lock_guard lock(mutex_);
   const uint64_t id = next_place_++;
   Waiter waiter{{topics.begin(), topics.end()}, kind, std::move(ask), std::move(service)};
@@ -97,6 +99,7 @@ void Waiters::Release(uint64_t place) {
   const auto found = waiters_.find(place);
   if (found == waiters_.end()) return;
   Waiter& waiter = found->second;
+  CAIRN_CHECK(waiter.claimed && !waiter.served, "place {} is given back by a stranger", place);
   waiter.claimed = false;
   released_.notify_all();
   if (std::exchange(waiter.leaving, false)) waiter.ask(place, waiter.topics.front());
@@ -110,6 +113,7 @@ void Waiters::Settle(uint64_t place) {
 void Waiters::SetServed(uint64_t place) {
   const std::lock_guard lock(mutex_);
   if (const auto found = waiters_.find(place); found != waiters_.end()) {
+    CAIRN_CHECK(found->second.claimed && !found->second.served, "place {} is served twice", place);
     found->second.served = true;
     found->second.claimed = false;
     released_.notify_all();
@@ -230,6 +234,7 @@ void Waiters::StartPasses() {
 // Asks the next in line after the one who was asked last; at the end of the line, ends the pass or
 // begins it again.
 void Waiters::AskNext(store::Topic topic, Line& line) {
+  CAIRN_CHECK(line.passing && !line.places.empty(), "nobody stands in line");
   for (;;) {
     for (auto at = line.places.upper_bound(line.asked); at != line.places.end(); ++at) {
       const Waiter& waiter = waiters_.at(*at);

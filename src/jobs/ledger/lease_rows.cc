@@ -42,6 +42,8 @@ std::vector<std::string> DecodeLeaseRow(BytesView value) {
 }
 
 LeaseRows::Shared& LeaseRows::SharedOf(const Job& job) {
+  CAIRN_CHECK(job.lease_sharers > 0 && job.lease_token != 0, "{} shares its lease with nobody",
+              job.id);
   // Jobs come as they were given out: most often it is the last one.
   const auto found = std::find_if(shared_.rbegin(), shared_.rend(), [&](const Shared& shared) {
     return shared.token == job.lease_token && shared.due_ns == job.lease_expires_ns &&
@@ -73,6 +75,8 @@ Result<void> LeaseRows::Save() {
   for (Shared& shared : std::exchange(shared_, {})) {
     const std::string name = FormatToken(shared.token);
     std::vector<std::string> jobs = std::move(shared.added);
+    CAIRN_CHECK(static_cast<int64_t>(shared.released.size()) <= shared.sharers, "{} of {}",
+                shared.released.size(), shared.sharers);
     const bool all_released = static_cast<int64_t>(shared.released.size()) == shared.sharers;
     if (jobs.empty() && !all_released) {
       const Bytes key = DueKey(shared.due_ns, kKind, shared.queue, name);

@@ -77,6 +77,8 @@ Result<Job> Ledger::LoadNamed(std::string_view id) {
 }
 
 void Ledger::SetDueRows(const Job& job) {
+  CAIRN_CHECK((job.state == State::kActive) == (job.lease_expires_ns != 0), "{} is {}, leased to {}",
+              job.id, StateName(job.state), job.lease_expires_ns);
   if (job.state == State::kActive) leases_.Set(job);
   if (job.state == State::kScheduled || job.state == State::kRetrying) {
     due_.Set(job.index_ns, DueKind::kPromote, job.queue, job.id);
@@ -127,6 +129,7 @@ Result<void> Ledger::Leave(Job& job) {
 
 Result<void> Ledger::Enter(Job& job) {
   CAIRN_CHECK(!job.id.empty() && !job.queue.empty());
+  CAIRN_CHECK(job.gate == Gate::kOpen, "{} enters through a closed gate", job.id);
   CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
   queue->changed = true;
   if (job.state != State::kPending && job.state != State::kActive) {
@@ -149,6 +152,7 @@ void Ledger::Store(const Job& job) { transaction_.Put(InJobs(JobKey(job.id)), En
 void Ledger::Relet(Job& job, uint64_t expires_ns) {
   CAIRN_CHECK(job.state == State::kActive, "{} is {} and has no lease", job.id,
               StateName(job.state));
+  CAIRN_CHECK(expires_ns > 0 && job.lease_token != 0, "{} until {}", job.id, expires_ns);
   CancelDueRows(job);
   job.lease_expires_ns = expires_ns;
   Bytes value;
@@ -214,6 +218,8 @@ Result<void> Ledger::GiveUpSlot(Job& job) {
 }
 
 Result<void> Ledger::Add(Job& job) {
+  CAIRN_CHECK(job.state != State::kActive && !IsFinished(job.state), "a new job is {}",
+              StateName(job.state));
   CAIRN_ASSIGN_OR_RETURN(Queue* const queue, QueueOf(job.queue));
   const uint64_t ns = NextNs(*queue);
   if (job.id.empty()) {
@@ -245,6 +251,7 @@ void Ledger::WakeQueue(std::string_view queue) {
 
 Result<void> Ledger::Save() {
   CAIRN_RETURN_IF_ERROR(TellDependants());
+  CAIRN_CHECK(ended_.empty(), "{} jobs have ended that nobody was told of", ended_.size());
   CAIRN_RETURN_IF_ERROR(leases_.Save());
   for (auto& [name, queue] : queues_) {
     if (!std::exchange(queue.changed, false)) continue;
