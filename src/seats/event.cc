@@ -352,7 +352,7 @@ Result<std::vector<Section>> Event::LoadSections() {
   sections.reserve(children.size());
   for (const auto& [step, child] : children) {
     const auto* name = std::get_if<std::string>(&step);
-    if (name == nullptr) return BadEvent(id_, "has sections that are no object");
+    if (name == nullptr) return BadEvent(id_, "has sections that are not an object");
     CAIRN_ASSIGN_OR_RETURN(JsonValue json, child.Load());
     CAIRN_ASSIGN_OR_RETURN(Section section, ReadSection(*name, std::move(json)));
     sections.push_back(std::move(section));

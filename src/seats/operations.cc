@@ -337,7 +337,7 @@ Error NotEnough(const Event& event, std::string_view section, int64_t quantity, 
       fmt::format(
           "{} seats were asked for; {} of event {} has {}", quantity,
           section == kAnySection ? "no section in range" : fmt::format("section {}", section),
-          event.id(), section == kAnySection ? "so many" : fmt::to_string(available)));
+          event.id(), section == kAnySection ? "enough" : fmt::to_string(available)));
 }
 
 Result<Choice> ChooseManual(Context& context, Event event, const ReserveRequest& request) {

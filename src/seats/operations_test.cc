@@ -306,7 +306,7 @@ TEST_F(OperationsTest, AnySectionIsTheFirstThatFits) {
   // Two apart in C-1 are left; with ADJACENT that is not enough.
   EXPECT_EQ(
       server_.Refusal({"SEAT.RESERVE", "any", "6", "any", "MINPRICE", "20", "BEST", "2"}),
-      "NOT_ENOUGH_SEATS 2 seats were asked for; no section in range of event any has so many");
+      "NOT_ENOUGH_SEATS 2 seats were asked for; no section in range of event any has enough");
   EXPECT_EQ(section("7", {"ADJACENT", "BEST", "2"}), "C-1");
   EXPECT_EQ(section("8", {"BEST", "1"}), "A-1");
   EXPECT_EQ(

@@ -655,7 +655,7 @@ TEST_F(AliasTest, TheCheckFindsWhatDoesNotAgree) {
   EXPECT_EQ(problem(ShiftKey(kFunction, "prod"), "x"),
             name + "has outcomes of a shift of alias prod, which is not shifted");
   EXPECT_EQ(problem(FunctionPrefix(kFunction) + "more", "x"),
-            name + "has a key that is none of its own: cs:fn:t_abc123:payments:reconcile:more");
+            name + "has a key that does not belong to it: cs:fn:t_abc123:payments:reconcile:more");
   EXPECT_EQ(problem("cs:fn:stray", "x"), "the key cs:fn:stray is none of a function");
   ASSERT_TRUE(Do([](Context& context) {
                 return RemoveFromIndex(context.transaction, FunctionIndexKey(kFunction.in()),
@@ -668,7 +668,7 @@ TEST_F(AliasTest, TheCheckFindsWhatDoesNotAgree) {
                 return AddToIndex(context.transaction, FunctionIndexKey(kFunction.in()), "ghost");
               }).ok());
   EXPECT_EQ(Verify().problems().front(),
-            "the index has t_abc123/payments/ghost, which is no function");
+            "the index has t_abc123/payments/ghost, which is not a function");
   ASSERT_TRUE(Do([](Context& context) {
                 return RemoveFromIndex(context.transaction, FunctionIndexKey(kFunction.in()),
                                        "ghost");

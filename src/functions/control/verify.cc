@@ -61,7 +61,7 @@ class FunctionCheck {
     for (const std::string& key : keys) {
       const std::optional<FunctionKeyParts> parts = ParseFunctionKey(prefix + key);
       if (!parts) {
-        Problem(fmt::format("has a key that is none of its own: {}", Printable(prefix + key)));
+        Problem(fmt::format("has a key that does not belong to it: {}", Printable(prefix + key)));
       } else {
         Sort(*parts);
       }
@@ -225,7 +225,7 @@ Result<size_t> CheckIndex(store::Transaction& transaction, const NamespaceName& 
                              data::Entry::Load(transaction, kDatabase, FunctionKey(function)));
       if (!entry.exists()) {
         problems.push_back(
-            fmt::format("the index has {}, which is no function", ResourceName(function)));
+            fmt::format("the index has {}, which is not a function", ResourceName(function)));
       }
     }
     rows += names->size();

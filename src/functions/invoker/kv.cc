@@ -71,7 +71,7 @@ Result<std::string> RunKv(store::Transaction& transaction, const NamespaceName& 
       CAIRN_ASSIGN_OR_RETURN(const std::optional<std::string> value, ReadString(transaction, key));
       if (value && !IsJson(*value)) {
         return Refuse(Code::kStoreReadFailed,
-                      fmt::format("what is stored under {} is no JSON", key));
+                      fmt::format("what is stored under {} is not JSON", key));
       }
       return fmt::format(R"({{"value":{}}})", value ? *value : "null");
     }

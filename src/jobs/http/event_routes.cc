@@ -220,7 +220,7 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
                        "Where a browser that cannot send the header has come to; "
                        "0: with the oldest that is kept."}},
             .responses = {{200, "The stream.", "", "text/event-stream"},
-                          Refused(400, "It makes no sense.")}},
+                          Refused(400, "The request is invalid.")}},
            GetEvents);
   AddRoute(parts, table,
            {.method = "GET",
@@ -230,7 +230,7 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
             .summary = "The event log, page by page.",
             .query = {{"after_seq", "The number before the first; 0 unless given.", "integer"},
                       {"limit", "How many at most, up to 1000; 100 unless given.", "integer"}},
-            .responses = {{200, "A page.", kEventPageSchema}, Refused(400, "It makes no sense.")}},
+            .responses = {{200, "A page.", kEventPageSchema}, Refused(400, "The request is invalid.")}},
            GetEventPage);
   doors::Route route{.method = "GET",
                      .path = "/api/v1/metrics/throughput",

@@ -226,7 +226,7 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
          .request_schema = request,
          .optional_body = request != kMoveSchema,
          .responses = {{200, "Done.", kStatusSchema},
-                       Refused(400, "It makes no sense, or the job's state does not allow it."),
+                       Refused(400, "The request is invalid, or the job's state does not allow it."),
                        Refused(404, "There is no such job."),
                        Refused(409, "The job's state does not allow it.")}},
         function);
@@ -240,7 +240,7 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .touches = doors::Touches::Only(kQueueKind),
        .summary = "Those of up to 1000 jobs that exist.",
        .request_schema = kJobIdsSchema,
-       .responses = {{200, "They are these.", kJobsSchema}, Refused(400, "It makes no sense.")}},
+       .responses = {{200, "They are these.", kJobsSchema}, Refused(400, "The request is invalid.")}},
       PostBulkGet);
   AddRoute(parts, table,
            {.method = "GET",
@@ -251,7 +251,7 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
             .query = {{"timeout", "Seconds, 0 to 60; 30 unless given.", "integer"}},
             .responses = {{200, "It has ended.", kJobSchema},
                           {202, "It has not, yet.", kJobSchema},
-                          Refused(400, "It makes no sense."),
+                          Refused(400, "The request is invalid."),
                           Refused(404, "There is no such job.")}},
            GetWait);
   change("POST", "/api/v1/jobs/{id}/retry", "Has a job run again, from its first attempt.",
@@ -273,7 +273,7 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
             .request_schema = kReplaySchema,
             .optional_body = true,
             .responses = {{201, "The new job.", kEnqueuedSchema},
-                          Refused(400, "It makes no sense."),
+                          Refused(400, "The request is invalid."),
                           Refused(404, "There is no such job."),
                           Refused(409, "The job's state does not allow it.")}},
            PostReplay);

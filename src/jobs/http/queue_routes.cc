@@ -207,7 +207,7 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
   const auto change = [&](doors::Route route, RouteFunction function) {
     route.permission = "queues.manage";
     route.touches = doors::Touches::Only(kQueueKind);
-    route.responses.push_back(Refused(400, "It makes no sense."));
+    route.responses.push_back(Refused(400, "The request is invalid."));
     route.responses.push_back(Refused(404, "There is no such queue."));
     AddRoute(parts, table, std::move(route), function);
   };
@@ -254,7 +254,7 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
          DeleteOneQueue);
   change({.method = "POST",
           .path = "/api/v1/queues/{queue}/concurrency",
-          .summary = "At most so many of its jobs run at once; 0 or less: no limit.",
+          .summary = "Sets how many of its jobs may run at once; 0 or less: no limit.",
           .request_schema = kConcurrencySchema,
           .responses = status},
          PostConcurrency);

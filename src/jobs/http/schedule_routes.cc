@@ -175,7 +175,7 @@ awaitable<Result<HttpReply>> PostTrigger(SharedParts parts, const RouteCall& cal
 
 void AddScheduleRoutes(const SharedParts& parts, doors::RouteTable& table) {
   const auto missing = Refused(404, "There is no such schedule.");
-  const auto wrong = Refused(400, "It makes no sense, or the name is taken.");
+  const auto wrong = Refused(400, "The request is invalid, or the name is taken.");
   const auto change = [&](std::string_view method, std::string_view path, std::string_view summary,
                           RouteFunction function) {
     AddRoute(parts, table,

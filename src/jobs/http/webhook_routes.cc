@@ -211,7 +211,7 @@ void AddWebhookRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .request_schema = kPutWebhookSchema,
        .responses = {{201, "It is told.", kWebhookSchema},
                      {200, "It is changed.", kWebhookSchema},
-                     Refused(400, "It makes no sense.")}},
+                     Refused(400, "The request is invalid.")}},
       PostWebhook);
   add({.method = "GET",
        .path = "/api/v1/webhooks/{name}",
@@ -229,7 +229,7 @@ void AddWebhookRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .query = {{"after_seq", "The number before the first; 0 unless given.", "integer"},
                  {"limit", "How many at most, up to 1000; 100 unless given.", "integer"}},
        .responses = {{200, "They are these.", kDeadDeliveriesSchema},
-                     Refused(400, "It makes no sense."),
+                     Refused(400, "The request is invalid."),
                      Refused(404, "There is none.")}},
       GetDead);
   add({.method = "POST",
@@ -238,7 +238,7 @@ void AddWebhookRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .request_schema = kRedeliverSchema,
        .optional_body = true,
        .responses = {{200, "They are under way.", kRedeliveredSchema},
-                     Refused(400, "It makes no sense."),
+                     Refused(400, "The request is invalid."),
                      Refused(404, "There is none.")}},
       PostRedeliver);
 }

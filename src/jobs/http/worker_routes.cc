@@ -130,7 +130,7 @@ Result<LeaseRef> LeaseOf(std::string id, const boost::json::value& body) {
   lease.token = ParseToken(token);
   // What is no token was never anybody's.
   if (!lease.token) {
-    return Refuse(Reason::kLeaseLost, fmt::format("'{}' is no lease token", Printable(token)));
+    return Refuse(Reason::kLeaseLost, fmt::format("'{}' is not a lease token", Printable(token)));
   }
   return lease;
 }
@@ -141,7 +141,7 @@ Result<AckRequest> AckOf(std::string id, const boost::json::value& body, std::st
   const std::string agent_status = TextOf(body, "agent_status");
   if (!agent_status.empty() && agent_status != "done") {
     return Refuse(Reason::kAck,
-                  fmt::format("{} is no agent's job: it cannot {}", lease.id, agent_status));
+                  fmt::format("{} is not a job of an agent and cannot {}", lease.id, agent_status));
   }
   return AckRequest{.lease = std::move(lease),
                     .result = std::string(RawOf(text, "result")),
@@ -337,20 +337,20 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .request_schema = kFetchSchema,
        .responses = {{200, "The job.", kFetchedSchema},
                      {204, "There was none."},
-                     Refused(400, "It makes no sense.")}},
+                     Refused(400, "The request is invalid.")}},
       PostFetch<OneReply>);
   add({.path = "/api/v1/fetch/batch",
        .summary = "Takes up to 512 jobs; waits until there is one.",
        .request_schema = kFetchBatchSchema,
        .responses = {{200, "The jobs; none if there was none.", kFetchedBatchSchema},
-                     Refused(400, "It makes no sense.")}},
+                     Refused(400, "The request is invalid.")}},
       PostFetch<SeveralReply>);
   add({.path = "/api/v1/ack/{id}",
        .summary = "Completes a job.",
        .request_schema = kAckSchema,
        .optional_body = true,
        .responses = {{200, "It is completed.", kStatusSchema},
-                     Refused(400, "It makes no sense, or the job is not active."),
+                     Refused(400, "The request is invalid, or the job is not active."),
                      Refused(404, "There is no such job."),
                      Refused(409, "The lease is not this worker's any more."),
                      Refused(413, "The result is too large.")},
@@ -360,7 +360,7 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .summary = "Completes jobs, each as if alone, in one commit.",
        .request_schema = kAckBatchSchema,
        .responses = {{200, "How many, and which not.", kAckedSchema},
-                     Refused(400, "It makes no sense; nothing was done.")},
+                     Refused(400, "The request is invalid; nothing was done.")},
        .body_limit = kMaxBatchBodyBytes},
       PostAckBatch);
   add({.path = "/api/v1/fail/{id}",
@@ -368,7 +368,7 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .request_schema = kFailSchema,
        .optional_body = true,
        .responses = {{200, "What becomes of the job.", kFailedSchema},
-                     Refused(400, "It makes no sense, or the job is not active."),
+                     Refused(400, "The request is invalid, or the job is not active."),
                      Refused(404, "There is no such job."),
                      Refused(409, "The lease is not this worker's any more.")}},
       PostFail);
@@ -376,7 +376,7 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .summary = "Puts a job back for a while; the attempt does not count.",
        .request_schema = kSnoozeSchema,
        .responses = {{200, "It comes again then.", kSnoozedSchema},
-                     Refused(400, "It makes no sense, or the job is not active."),
+                     Refused(400, "The request is invalid, or the job is not active."),
                      Refused(404, "There is no such job."),
                      Refused(409, "The lease is not this worker's any more.")}},
       PostSnooze);
@@ -384,7 +384,7 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .summary = "Renews leases by their own length, and hears what was cancelled.",
        .request_schema = kHeartbeatSchema,
        .responses = {{200, "What to do with each job.", kHeartbeatReplySchema},
-                     Refused(400, "It makes no sense.")},
+                     Refused(400, "The request is invalid.")},
        .body_limit = kMaxBatchBodyBytes},
       PostHeartbeat);
 }

@@ -6,7 +6,7 @@ boost::asio::awaitable<net::HttpReply> WebhookLoopGuard::Handle(net::HttpRequest
   if (!origin_.empty() && request.headers.Get(kWebhookOriginHeader) == origin_) {
     co_return net::HttpReply(net::HttpResponse::Json(
         508, RefusalBody(request.path, 508,
-                         "a webhook of this server leads back to it; give it another url",
+                         "the webhook's url leads back to this server; use another url",
                          request.request_id)));
   }
   co_return co_await inner_->Handle(std::move(request));
