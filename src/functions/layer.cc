@@ -11,6 +11,7 @@
 #include "functions/control_layer.h"
 #include "functions/http/codeq_routes.h"
 #include "functions/http/control_routes.h"
+#include "functions/http/error_form.h"
 #include "functions/http/invoke_routes.h"
 #include "functions/invoker/invoker.h"
 #include "functions/metrics.h"
@@ -140,6 +141,7 @@ class FunctionsLayer final : public house::Layer {
                                   .policy = policy_,
                                   .secrets = secrets_},
                      options_);
+    SetErrorForms(parts.routes);
     AddControlRoutes({.store = parts.route_store,
                       .pool = parts.instance.pool(),
                       .clock = parts.clock,

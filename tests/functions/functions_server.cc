@@ -89,10 +89,11 @@ JsonAnswer FunctionsServer::Invoke(std::string_view name, std::string_view event
               fmt::format(R"({{"ref":{{"alias":"live"}},"event":{}}})", event), headers);
 }
 
-std::string FunctionsServer::InvokeLater(std::string_view name, std::string_view event) {
-  const JsonAnswer answer =
-      Call("POST", fmt::format("{}/functions/{}:invoke", kBase, name),
-           fmt::format(R"({{"ref":{{"alias":"live"}},"mode":"async","event":{}}})", event));
+std::string FunctionsServer::InvokeLater(std::string_view name, std::string_view event,
+                                         const net::HttpHeaders& headers) {
+  const JsonAnswer answer = Call(
+      "POST", fmt::format("{}/functions/{}:invoke", kBase, name),
+      fmt::format(R"({{"ref":{{"alias":"live"}},"mode":"async","event":{}}})", event), headers);
   if (answer.status != 202) return "";
   return std::string(answer.body.at("activation_id").as_string());
 }

@@ -38,7 +38,8 @@ class FunctionsServer {
   JsonAnswer Invoke(std::string_view name, std::string_view event = "{}",
                     const net::HttpHeaders& headers = {});
   // The id of an activation that was queued.
-  std::string InvokeLater(std::string_view name, std::string_view event = "{}");
+  std::string InvokeLater(std::string_view name, std::string_view event = "{}",
+                          const net::HttpHeaders& headers = {});
   boost::json::value Activation(std::string_view id);
   // The same once it has ended.
   boost::json::value Ended(std::string_view id);

@@ -88,6 +88,27 @@ TEST(FunctionsTest, TheGatewayPassesOnTheRequestAndTheResponse) {
   EXPECT_EQ(server.Call("GET", "/v1/web/t_test01/shop/echo/nosuch").status, 404);
 }
 
+TEST(FunctionsTest, WhatTheServerItselfRefusesHasACodeOfTheApiToo) {
+  FunctionsServer server;
+  const std::string functions = "/v1/tenants/t_test01/namespaces/shop/functions";
+  const JsonAnswer nowhere = server.Call("GET", "/v1/tenants/t_test01/nowhere");
+  EXPECT_EQ(nowhere.status, 404);
+  EXPECT_EQ(CodeOf(nowhere), "CS_NOT_FOUND");
+  const JsonAnswer method = server.Call("PATCH", functions);
+  EXPECT_EQ(method.status, 405);
+  EXPECT_EQ(CodeOf(method), "CS_VALIDATION_FAILED");
+  const JsonAnswer body = server.Call("POST", functions, "{");
+  EXPECT_EQ(body.status, 400);
+  EXPECT_EQ(CodeOf(body), "CS_VALIDATION_FAILED");
+  const JsonAnswer query = server.Call("GET", functions + "?nosuch=1");
+  EXPECT_EQ(query.status, 400);
+  EXPECT_EQ(CodeOf(query), "CS_VALIDATION_FAILED");
+  const JsonAnswer large = server.Call("POST", "/v1/web/t_test01/shop/none/live",
+                                       std::string(6UL * 1024 * 1024 + 1, 'x'));
+  EXPECT_EQ(large.status, 413);
+  EXPECT_EQ(CodeOf(large), "CS_TOO_LARGE");
+}
+
 TEST(FunctionsTest, EachCookieIsAHeaderOfItsOwn) {
   FunctionsServer server;
   server.Publish("cookies", R"(

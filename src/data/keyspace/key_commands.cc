@@ -21,6 +21,7 @@
 #include "doors/resp/command.h"
 #include "doors/resp/command_audit.h"
 #include "doors/resp/connection_commands.h"
+#include "doors/resp/typed_row.h"
 
 namespace cairn::data {
 namespace {
@@ -115,76 +116,82 @@ Result<void> CopyValue(const Entry& source, Entry& target) {
   return {};
 }
 
-struct CopyOptions {
-  uint8_t db = 0;
+struct CopyRequest {
+  Bytes source;
+  Bytes target;
+  std::optional<uint8_t> db;  // of the target; the client's unless given
   bool replace = false;
 };
 
-CopyOptions ParseCopyOptions(ArgParser& parser, uint8_t db) {
-  CopyOptions options{.db = db};
+Result<CopyRequest> ParseCopy(doors::Args args) {
+  CopyRequest request{.source = Bytes(args[1]), .target = Bytes(args[2])};
+  ArgParser parser(args, 3);
   while (parser.HasNext()) {
     if (parser.Keyword("REPLACE")) {
-      options.replace = true;
+      request.replace = true;
     } else if (parser.remaining() > 1 && parser.Keyword("DB")) {
-      options.db = parser.Database();
+      request.db = parser.Database();
     } else {
       parser.Fail(doors::kSyntaxError);
     }
   }
-  return options;
+  if (!parser.Finish()) return Error{ErrorCode::kInvalid, std::string(parser.error())};
+  return request;
 }
 
-void AddCopyScopes(Args args, uint8_t db, store::Scopes& scopes) {
-  ArgParser parser(args, 3);
-  const CopyOptions options = ParseCopyOptions(parser, db);
+void AddCopyScopes(const CopyRequest& request, uint8_t db, store::Scopes& scopes) {
   Bytes scratch;
-  doors::AddKeyScope(db, args[1], scopes, scratch);
-  if (parser.ok()) doors::AddKeyScope(options.db, args[2], scopes, scratch);
+  doors::AddKeyScope(db, request.source, scopes, scratch);
+  doors::AddKeyScope(request.db.value_or(db), request.target, scopes, scratch);
 }
 
-Result<void> Copy(CommandContext& context) {
-  ArgParser parser(context.args, 3);
-  const CopyOptions options = ParseCopyOptions(parser, context.db());
-  if (!parser.Finish()) return context.Fail(parser.error());
-  if (options.db == context.db() && context.args[1] == context.args[2]) {
+Result<void> Copy(CommandContext& context, const CopyRequest& request) {
+  const uint8_t target_db = request.db.value_or(context.db());
+  if (target_db == context.db() && request.source == request.target) {
     return context.Fail(kSameObject);
   }
-  CAIRN_ASSIGN_OR_RETURN(const Entry source, Entry::Load(context, context.args[1]));
-  CAIRN_ASSIGN_OR_RETURN(Entry target,
-                         Entry::Load(context.transaction, options.db, context.args[2]));
+  CAIRN_ASSIGN_OR_RETURN(const Entry source, Entry::Load(context, request.source));
+  CAIRN_ASSIGN_OR_RETURN(Entry target, Entry::Load(context.transaction, target_db, request.target));
   target.ServeFor(context);
-  const bool copies = source.exists() && (options.replace || !target.exists());
+  const bool copies = source.exists() && (request.replace || !target.exists());
   context.reply.Integer(copies ? 1 : 0);
   if (!copies) return {};
   CAIRN_RETURN_IF_ERROR(CopyValue(source, target));
-  NotifyIn(context, options.db, "copy_to", context.args[2]);
+  NotifyIn(context, target_db, "copy_to", request.target);
   return {};
 }
 
-void AddMoveScopes(Args args, uint8_t db, store::Scopes& scopes) {
-  Bytes scratch;
-  doors::AddKeyScope(db, args[1], scopes, scratch);
+struct MoveRequest {
+  Bytes key;
+  uint8_t db = 0;  // where it goes
+};
+
+Result<MoveRequest> ParseMove(doors::Args args) {
+  MoveRequest request{.key = Bytes(args[1])};
   ArgParser parser(args, 2);
-  const uint8_t target_db = parser.Database();
-  if (parser.ok()) doors::AddKeyScope(target_db, args[1], scopes, scratch);
+  request.db = parser.Database();
+  if (!parser.ok()) return Error{ErrorCode::kInvalid, std::string(parser.error())};
+  return request;
 }
 
-Result<void> Move(CommandContext& context) {
-  ArgParser parser(context.args, 2);
-  const uint8_t target_db = parser.Database();
-  if (!parser.ok()) return context.Fail(parser.error());
-  if (target_db == context.db()) return context.Fail(kSameObject);
-  CAIRN_ASSIGN_OR_RETURN(Entry source, Entry::Load(context, context.args[1]));
-  CAIRN_ASSIGN_OR_RETURN(Entry target,
-                         Entry::Load(context.transaction, target_db, context.args[1]));
+void AddMoveScopes(const MoveRequest& request, uint8_t db, store::Scopes& scopes) {
+  Bytes scratch;
+  doors::AddKeyScope(db, request.key, scopes, scratch);
+  doors::AddKeyScope(request.db, request.key, scopes, scratch);
+}
+
+Result<void> Move(CommandContext& context, const MoveRequest& request) {
+  if (request.db == context.db()) return context.Fail(kSameObject);
+  CAIRN_ASSIGN_OR_RETURN(Entry source, Entry::Load(context, request.key));
+  CAIRN_ASSIGN_OR_RETURN(Entry target, Entry::Load(context.transaction, request.db, request.key));
   target.ServeFor(context);
   const bool moves = source.exists() && !target.exists();
   context.reply.Integer(moves ? 1 : 0);
   if (!moves) return {};
   CAIRN_RETURN_IF_ERROR(CopyValue(source, target));
   source.Remove();
-  NotifyIn(context, context.db(), "move_from", context.args[1]);
-  NotifyIn(context, target_db, "move_to", context.args[1]);
+  NotifyIn(context, context.db(), "move_from", request.key);
+  NotifyIn(context, request.db, "move_to", request.key);
   return {};
 }
 
@@ -431,7 +438,6 @@ void AddKeyCommands(doors::Instance& instance, const SharedEncodingLimits& limit
     std::string_view syntax;
     doors::RunHandler run;
     std::vector<std::string_view> tips = {};
-    doors::ScopeFunction add_scopes = {};
   };
   using doors::kFast;
   using doors::kReadOnly;
@@ -485,28 +491,6 @@ void AddKeyCommands(doors::Instance& instance, const SharedEncodingLimits& limit
        "Gives a key another name if that is free.",
        "key:key newkey:key",
        RenameNx},
-      {"copy",
-       -3,
-       kWrite | doors::kDenyOom,
-       {{1, 1, 1, "RO access"}, {2, 2, 1, "OW update"}},
-       "6.2.0",
-       "O(N) for N bytes",
-       "Copies a key.",
-       "source:key destination:key [DB destination-db:integer] [REPLACE]",
-       Copy,
-       {},
-       AddCopyScopes},
-      {"move",
-       3,
-       kWrite | kFast,
-       {{1, 1, 1, "RW access update"}},
-       "1.0.0",
-       "O(N) for N bytes",
-       "Moves a key to another database.",
-       "key:key db:integer",
-       Move,
-       {},
-       AddMoveScopes},
       {"expire", -3, kWrite | kFast, update, "1.0.0", "O(1)", "Lets a key expire after some time.",
        kExpire, Expire<kEx>},
       {"pexpire", -3, kWrite | kFast, update, "2.6.0", "O(1)",
@@ -542,7 +526,6 @@ void AddKeyCommands(doors::Instance& instance, const SharedEncodingLimits& limit
                                     .flags = row.flags,
                                     .categories = row.run ? doors::kCategoryKeyspace : 0U,
                                     .keys = row.keys,
-                                    .add_scopes = row.add_scopes,
                                     .group = "generic",
                                     .since = row.since,
                                     .complexity = row.complexity,
@@ -551,6 +534,30 @@ void AddKeyCommands(doors::Instance& instance, const SharedEncodingLimits& limit
                                     .tips = row.tips,
                                     .run = row.run});
   }
+  instance.commands().Add(doors::TypedRow<CopyRequest>(
+      {.name = "copy",
+       .arity = -3,
+       .flags = kWrite | doors::kDenyOom,
+       .categories = doors::kCategoryKeyspace,
+       .keys = {{1, 1, 1, "RO access"}, {2, 2, 1, "OW update"}},
+       .group = "generic",
+       .since = "6.2.0",
+       .complexity = "O(N) for N bytes",
+       .summary = "Copies a key.",
+       .syntax = "source:key destination:key [DB destination-db:integer] [REPLACE]"},
+      {.parse = ParseCopy, .scopes = AddCopyScopes, .run = Copy}));
+  instance.commands().Add(
+      doors::TypedRow<MoveRequest>({.name = "move",
+                                    .arity = 3,
+                                    .flags = kWrite | kFast,
+                                    .categories = doors::kCategoryKeyspace,
+                                    .keys = {{1, 1, 1, "RW access update"}},
+                                    .group = "generic",
+                                    .since = "1.0.0",
+                                    .complexity = "O(N) for N bytes",
+                                    .summary = "Moves a key to another database.",
+                                    .syntax = "key:key db:integer"},
+                                   {.parse = ParseMove, .scopes = AddMoveScopes, .run = Move}));
   instance.commands().Add(
       Command{.name = "swapdb",
               .arity = 3,

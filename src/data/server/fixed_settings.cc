@@ -32,7 +32,7 @@ std::string_view FsyncPolicy(store::Durability durability) {
 
 constexpr std::string_view kNoFiles =
     "there are no RDB or AOF files; start the server with --durability to say when a write is safe";
-constexpr std::string_view kNoReplicas = "this server has no replicas and is none";
+constexpr std::string_view kNoReplicas = "this server has no replicas and is not a replica";
 constexpr std::string_view kAtStart = "it is a choice of the server's command line";
 constexpr std::string_view kNoRedisMemory = "the store's memory needs no such upkeep";
 // Nothing is ever evicted. Who asks for it is told so, and what to do instead: a cache that grows
