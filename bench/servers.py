@@ -2,7 +2,9 @@
 
 import os
 import socket
+import statistics
 import subprocess
+import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -90,9 +92,37 @@ def start_redis(directory, fsync):
     return Server("redis", [str(part) for part in command], directory, port)
 
 
-def start_cairn(directory, durability, flags=(), http_port=0):
+def start_cairn(directory, durability, flags=(), http_port=0, binary=CAIRN, name="cairn"):
     port = free_port()
-    command = [CAIRN, "serve", "--data", os.path.join(directory, "data"), "--resp",
+    command = [binary, "serve", "--data", os.path.join(directory, "data"), "--resp",
                f"127.0.0.1:{port}", "--http", f"127.0.0.1:{http_port}", "--durability", durability,
                *flags]
-    return Server("cairn", command, directory, port)
+    return Server(name, command, directory, port)
+
+
+def start_peer(directory, durability, against=None):
+    """Redis, or another build of Cairn: the binary `against`."""
+    if against is None:
+        return start_redis(directory, PAIRS[durability])
+    return start_cairn(directory, durability, binary=against, name="earlier")
+
+
+def add_against(parser):
+    parser.add_argument("--against", metavar="BINARY", type=os.path.abspath,
+                        help="another build of Cairn to stand where Redis does: before and after")
+
+
+def print_ratios(title, durability, results, against=None):
+    """A line for each test and pipeline of `results`: {(test, pipeline, server's name): [rate, …]}."""
+    peer = "earlier" if against else "redis"
+    beside = against or f"Redis appendfsync {PAIRS[durability]}"
+    print(f"\nCairn {durability} beside {beside}: {title}")
+    print(f"{'test':12} {'pipeline':>8} {peer + '/s':>12} {'cairn/s':>12} {'ratio':>7}   spread of ratios")
+    rows = dict.fromkeys(key[:2] for key in results)  # in the order of the runs
+    for test, pipeline in sorted(rows, key=lambda row: row[1]):
+        other, cairn = results[(test, pipeline, peer)], results[(test, pipeline, "cairn")]
+        ratios = sorted(c / o for c, o in zip(cairn, other))
+        print(f"{test:12} {pipeline:8} {statistics.median(other):12,.0f} "
+              f"{statistics.median(cairn):12,.0f} {statistics.median(ratios):7.2f}   "
+              f"{ratios[0]:.2f} to {ratios[-1]:.2f}")
+    sys.stdout.flush()

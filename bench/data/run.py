@@ -8,6 +8,7 @@ was sent. JSON.NUMINCRBY of Cairn stands beside HINCRBY of Redis, which has no J
 
   bench/data/run.py                    both durabilities
   bench/data/run.py --rounds 1 --durability sync --test zadd
+  bench/data/run.py --against BINARY   beside another build of Cairn instead of Redis: before and after
   bench/data/run.py --large            Cairn alone, with ten times the data its memory may hold, and with
                                        ten million small keys
 """
@@ -19,7 +20,6 @@ import math
 import os
 import random
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,7 +27,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from servers import PAIRS, start_cairn, start_redis  # noqa: E402  (found through the line above)
+from servers import PAIRS, add_against, print_ratios, start_cairn, start_peer  # noqa: E402  (found through the line above)
 
 CONNECTIONS = 50
 KEYS = 1_000  # of each type; also the range of random fields
@@ -89,7 +89,7 @@ def make_tests(server_name, script):
         "evalsha": Test("eval", ["EVALSHA", script, "1", key("eval"), "1"], ["GET", KEY]),
         "numincrby": Test("count", ["HINCRBY", key("count"), "n", "1"], ["HGET", KEY, "n"]),
     }
-    if server_name == "cairn":
+    if server_name != "redis":
         tests["numincrby"] = Test("count", ["JSON.NUMINCRBY", key("count"), "$.n", "1"],
                                   ["JSON.GET", KEY, "$.n"], read=lambda reply: json.loads(reply)[0])
     return tests
@@ -111,7 +111,7 @@ def prepare(server):
     lists = [("RPUSH", key("list", n), *[VALUE] * LIST_LENGTH) for n in range(KEYS)]
     for start in range(0, KEYS, 100):
         server.pipeline(lists[start:start + 100])
-    if server.name == "cairn":
+    if server.name != "redis":
         server.pipeline([("JSON.SET", key("count", n), "$", DOCUMENT) for n in range(KEYS)])
     return server.command("SCRIPT", "LOAD", SCRIPT).decode()
 
@@ -139,19 +139,20 @@ def check(server, tests, sent):
             raise SystemExit(f"{server.name}: {name}: {total} counted, {wanted:.0f} expected")
 
 
-def run_pair(durability, rounds, names):
+def run_pair(durability, rounds, names, against=None):
     results, sent, servers = {}, {}, []
     directory = tempfile.mkdtemp(prefix="cairn-bench-")
     try:
-        for name in ("redis", "cairn"):
+        for name in ("peer", "cairn"):
             os.mkdir(os.path.join(directory, name))
-        servers.append(start_redis(os.path.join(directory, "redis"), PAIRS[durability]))
+        servers.append(start_peer(os.path.join(directory, "peer"), durability, against))
         servers.append(start_cairn(os.path.join(directory, "cairn"), durability))
         tests = {server.name: make_tests(server.name, prepare(server)) for server in servers}
         time.sleep(3)  # leftover compaction would distort what is measured first
         for _ in range(rounds):
             for pipeline, requests in REQUESTS.items():
                 for name in names:
+                    servers.reverse()  # in turn, so that neither always comes first
                     for server in servers:
                         command = tests[server.name][name].command
                         rate, _ = run_benchmark(server, command, pipeline, requests)
@@ -164,21 +165,6 @@ def run_pair(durability, rounds, names):
             server.stop()
         shutil.rmtree(directory, ignore_errors=True)
     return results
-
-
-def print_table(durability, results, names):
-    print(f"\nCairn {durability} beside Redis appendfsync {PAIRS[durability]}: "
-          f"{CONNECTIONS} connections, {len(VALUE)}-byte values, {KEYS:,} keys of each type")
-    print(f"{'test':12} {'pipeline':>8} {'Redis/s':>12} {'Cairn/s':>12} {'ratio':>7}   spread of ratios")
-    for pipeline in REQUESTS:
-        for name in names:
-            redis = results[(name, pipeline, "redis")]
-            cairn = results[(name, pipeline, "cairn")]
-            ratios = sorted(c / r for c, r in zip(cairn, redis))
-            print(f"{name:12} {pipeline:8} {statistics.median(redis):12,.0f} "
-                  f"{statistics.median(cairn):12,.0f} {statistics.median(ratios):7.2f}   "
-                  f"{ratios[0]:.2f} to {ratios[-1]:.2f}")
-    sys.stdout.flush()
 
 
 class PeakMemory:
@@ -312,6 +298,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--durability", choices=PAIRS, action="append")
     parser.add_argument("--test", choices=names, action="append")
+    add_against(parser)
     parser.add_argument("--json", help="also write the raw figures to this file")
     parser.add_argument("--large", action="store_true",
                         help="Cairn alone, with ten times the data its memory may hold, and with ten "
@@ -324,8 +311,10 @@ def main():
         return
     raw = {}
     for durability in arguments.durability or PAIRS:
-        results = run_pair(durability, arguments.rounds, arguments.test or names)
-        print_table(durability, results, arguments.test or names)
+        chosen = arguments.test or names
+        results = run_pair(durability, arguments.rounds, chosen, arguments.against)
+        print_ratios(f"{CONNECTIONS} connections, {len(VALUE)}-byte values, {KEYS:,} keys of each type",
+                     durability, results, arguments.against)
         raw[durability] = {" ".join(map(str, key)): value for key, value in results.items()}
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:

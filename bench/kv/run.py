@@ -14,14 +14,13 @@ import csv
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from servers import PAIRS, start_cairn, start_redis  # noqa: E402  (found through the line above)
+from servers import PAIRS, add_against, print_ratios, start_cairn, start_peer  # noqa: E402  (found through the line above)
 
 KEYS = 1_000_000
 CONNECTIONS = 50
@@ -53,14 +52,14 @@ def check(server, increments):
         raise SystemExit(f"{server.name}: keys are missing")
 
 
-def run_pair(durability, rounds, tests):
+def run_pair(durability, rounds, tests, against=None):
     results = {}
     directory = tempfile.mkdtemp(prefix="cairn-bench-")
     servers = []
     try:
-        for name in ("redis", "cairn"):
+        for name in ("peer", "cairn"):
             os.mkdir(os.path.join(directory, name))
-        servers = [start_redis(os.path.join(directory, "redis"), PAIRS[durability]),
+        servers = [start_peer(os.path.join(directory, "peer"), durability, against),
                    start_cairn(os.path.join(directory, "cairn"), durability)]
         increments = 0
         for server in servers:
@@ -71,6 +70,7 @@ def run_pair(durability, rounds, tests):
         for _ in range(rounds):
             for pipeline, requests in REQUESTS.items():
                 for test in tests:
+                    servers.reverse()  # in turn, so that neither always comes first
                     for server in servers:
                         rate = run_benchmark(server, test, pipeline, requests)
                         results.setdefault((test, pipeline, server.name), []).append(rate)
@@ -85,33 +85,20 @@ def run_pair(durability, rounds, tests):
     return results
 
 
-def print_table(durability, results, tests):
-    print(f"\nCairn {durability} beside Redis appendfsync {PAIRS[durability]}: "
-          f"{CONNECTIONS} connections, {VALUE_BYTES}-byte values, {KEYS:,} random keys")
-    print(f"{'test':12} {'pipeline':>8} {'Redis/s':>12} {'Cairn/s':>12} {'ratio':>7}   spread of ratios")
-    for pipeline in REQUESTS:
-        for test in tests:
-            redis = results[(test, pipeline, "redis")]
-            cairn = results[(test, pipeline, "cairn")]
-            ratios = sorted(c / r for c, r in zip(cairn, redis))
-            print(f"{test:12} {pipeline:8} {statistics.median(redis):12,.0f} "
-                  f"{statistics.median(cairn):12,.0f} {statistics.median(ratios):7.2f}   "
-                  f"{ratios[0]:.2f} to {ratios[-1]:.2f}")
-    sys.stdout.flush()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--durability", choices=PAIRS, action="append")
     parser.add_argument("--test", choices=TESTS, action="append")
+    add_against(parser)
     parser.add_argument("--json", help="also write the raw figures to this file")
     arguments = parser.parse_args()
     tests = arguments.test or TESTS
     raw = {}
     for durability in arguments.durability or PAIRS:
-        results = run_pair(durability, arguments.rounds, tests)
-        print_table(durability, results, tests)
+        results = run_pair(durability, arguments.rounds, tests, arguments.against)
+        print_ratios(f"{CONNECTIONS} connections, {VALUE_BYTES}-byte values, {KEYS:,} random keys",
+                     durability, results, arguments.against)
         raw[durability] = {" ".join(map(str, key)): value for key, value in results.items()}
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
