@@ -3,8 +3,6 @@
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 300
 CAIRN_DATA ?= $(HOME)/.cairn
-# How often a failing test is tried before it counts as failed. ctest shows every failure.
-TRIES ?= 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:  # ninja and ctest use all cores; installing packages takes turns
@@ -30,7 +28,7 @@ test: build-asan/build.ninja build-tsan/build.ninja build-fuzz/build.ninja build
 	@ninja -C build-fuzz -j $(JOBS)
 	@mkdir -p build-test
 	@echo 'subdirs(../build-asan ../build-tsan ../build-fuzz)' > build-test/CTestTestfile.cmake
-	@ctest --test-dir build-test --output-on-failure --no-tests=error -j $(JOBS) --repeat until-pass:$(TRIES)
+	@ctest --test-dir build-test --output-on-failure --no-tests=error -j $(JOBS)
 
 # Not among the tests: it compiles the whole server once more.
 tsan: build-tsan/build.ninja  ## clients of all layers at once, against the server under ThreadSanitizer

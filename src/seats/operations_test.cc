@@ -304,9 +304,8 @@ TEST_F(OperationsTest, AnySectionIsTheFirstThatFits) {
   EXPECT_EQ(section("4", {"MINPRICE", "20", "MAXPRICE", "25", "BEST", "1"}), "B-1");
   EXPECT_EQ(section("5", {"BEST", "3"}), "C-1");
   // Two apart in C-1 are left; with ADJACENT that is not enough.
-  EXPECT_EQ(
-      server_.Refusal({"SEAT.RESERVE", "any", "6", "any", "MINPRICE", "20", "BEST", "2"}),
-      "NOT_ENOUGH_SEATS 2 seats were asked for; no section in range of event any has enough");
+  EXPECT_EQ(server_.Refusal({"SEAT.RESERVE", "any", "6", "any", "MINPRICE", "20", "BEST", "2"}),
+            "NOT_ENOUGH_SEATS 2 seats were asked for; no section in range of event any has enough");
   EXPECT_EQ(section("7", {"ADJACENT", "BEST", "2"}), "C-1");
   EXPECT_EQ(section("8", {"BEST", "1"}), "A-1");
   EXPECT_EQ(

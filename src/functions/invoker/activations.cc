@@ -45,7 +45,8 @@ Result<std::optional<Status>> LoadActivationStatus(store::Transaction& transacti
   if (!text) return std::optional<Status>();
   const std::optional<Status> status = ParseStatus(*text);
   if (!status) {
-    return Refuse(Code::kStoreReadFailed, fmt::format("'{}' is not a status of an activation", *text));
+    return Refuse(Code::kStoreReadFailed,
+                  fmt::format("'{}' is not a status of an activation", *text));
   }
   return status;
 }

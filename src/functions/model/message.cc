@@ -279,8 +279,8 @@ bool KeepFitting(std::vector<Item>& list, Size size_of, size_t& room) {
 bool Truncate(FunctionResult& result) {
   size_t room = kMaxResultBytes;
   bool cut = !KeepFitting(
-      result.headers,
-      [](const auto& header) { return header.first.size() + header.second.size(); }, room);
+      result.headers, [](const auto& header) { return header.first.size() + header.second.size(); },
+      room);
   cut |= !KeepFitting(
       result.cookies, [](const std::string& cookie) { return cookie.size(); }, room);
   if (result.body.size() <= room) return cut;

@@ -222,16 +222,17 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
             .responses = {{200, "The stream.", "", "text/event-stream"},
                           Refused(400, "The request is invalid.")}},
            GetEvents);
-  AddRoute(parts, table,
-           {.method = "GET",
-            .path = "/api/v1/cluster/events",
-            .permission = "jobs.read",
-            .touches = doors::Touches::Only(kQueueKind),
-            .summary = "The event log, page by page.",
-            .query = {{"after_seq", "The number before the first; 0 unless given.", "integer"},
-                      {"limit", "How many at most, up to 1000; 100 unless given.", "integer"}},
-            .responses = {{200, "A page.", kEventPageSchema}, Refused(400, "The request is invalid.")}},
-           GetEventPage);
+  AddRoute(
+      parts, table,
+      {.method = "GET",
+       .path = "/api/v1/cluster/events",
+       .permission = "jobs.read",
+       .touches = doors::Touches::Only(kQueueKind),
+       .summary = "The event log, page by page.",
+       .query = {{"after_seq", "The number before the first; 0 unless given.", "integer"},
+                 {"limit", "How many at most, up to 1000; 100 unless given.", "integer"}},
+       .responses = {{200, "A page.", kEventPageSchema}, Refused(400, "The request is invalid.")}},
+      GetEventPage);
   doors::Route route{.method = "GET",
                      .path = "/api/v1/metrics/throughput",
                      .permission = "jobs.read",

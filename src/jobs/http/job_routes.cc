@@ -226,22 +226,23 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
          .request_schema = request,
          .optional_body = request != kMoveSchema,
          .responses = {{200, "Done.", kStatusSchema},
-                       Refused(400, "The request is invalid, or the job's state does not allow it."),
+                       Refused(400,
+                               "The request is invalid, or the job's state does not allow it."),
                        Refused(404, "There is no such job."),
                        Refused(409, "The job's state does not allow it.")}},
         function);
   };
   read("/api/v1/jobs/{id}", "The whole job, with the errors of its attempts.", kJobSchema, GetJob);
-  AddRoute(
-      parts, table,
-      {.method = "POST",
-       .path = "/api/v1/jobs/bulk-get",
-       .permission = "jobs.get",
-       .touches = doors::Touches::Only(kQueueKind),
-       .summary = "Those of up to 1000 jobs that exist.",
-       .request_schema = kJobIdsSchema,
-       .responses = {{200, "They are these.", kJobsSchema}, Refused(400, "The request is invalid.")}},
-      PostBulkGet);
+  AddRoute(parts, table,
+           {.method = "POST",
+            .path = "/api/v1/jobs/bulk-get",
+            .permission = "jobs.get",
+            .touches = doors::Touches::Only(kQueueKind),
+            .summary = "Those of up to 1000 jobs that exist.",
+            .request_schema = kJobIdsSchema,
+            .responses = {{200, "They are these.", kJobsSchema},
+                          Refused(400, "The request is invalid.")}},
+           PostBulkGet);
   AddRoute(parts, table,
            {.method = "GET",
             .path = "/api/v1/jobs/{id}/wait",

@@ -284,16 +284,17 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
                           Refused(413, "It is too large.")},
             .body_limit = kMaxEnqueueBodyBytes},
            PostInbound);
-  AddRoute(parts, table,
-           {.method = "POST",
-            .path = "/api/v1/batches",
-            .permission = "jobs.enqueue",
-            .touches = doors::Touches::Only(kQueueKind),
-            .summary = "Opens a batch, to which jobs are added until it is sealed.",
-            .request_schema = kOpenBatchSchema,
-            .optional_body = true,
-            .responses = {{201, "It is open.", kBatchSchema}, Refused(400, "The request is invalid.")}},
-           PostBatch);
+  AddRoute(
+      parts, table,
+      {.method = "POST",
+       .path = "/api/v1/batches",
+       .permission = "jobs.enqueue",
+       .touches = doors::Touches::Only(kQueueKind),
+       .summary = "Opens a batch, to which jobs are added until it is sealed.",
+       .request_schema = kOpenBatchSchema,
+       .optional_body = true,
+       .responses = {{201, "It is open.", kBatchSchema}, Refused(400, "The request is invalid.")}},
+      PostBatch);
   AddRoute(parts, table,
            {.method = "POST",
             .path = "/api/v1/batches/{id}/jobs",

@@ -77,8 +77,8 @@ Result<Job> Ledger::LoadNamed(std::string_view id) {
 }
 
 void Ledger::SetDueRows(const Job& job) {
-  CAIRN_CHECK((job.state == State::kActive) == (job.lease_expires_ns != 0), "{} is {}, leased to {}",
-              job.id, StateName(job.state), job.lease_expires_ns);
+  CAIRN_CHECK((job.state == State::kActive) == (job.lease_expires_ns != 0),
+              "{} is {}, leased to {}", job.id, StateName(job.state), job.lease_expires_ns);
   if (job.state == State::kActive) leases_.Set(job);
   if (job.state == State::kScheduled || job.state == State::kRetrying) {
     due_.Set(job.index_ns, DueKind::kPromote, job.queue, job.id);
