@@ -38,7 +38,6 @@ constexpr int64_t kUsPerMs = 1'000;
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr size_t kReadBytes = 65'536;
 // The server gives up on more than this; a function that logs more has lost the rest.
-constexpr size_t kMaxLogBytes = size_t{1} << 20U;
 // Without work for this long, memory is given back.
 constexpr int kIdleMs = 200;
 // An interrupt that comes between a check and a wait is repeated.

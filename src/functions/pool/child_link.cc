@@ -37,8 +37,8 @@ constexpr int64_t kNsPerUs = 1'000;
 // Of answers to its calls that a child has not read yet.
 constexpr size_t kMaxUnreadBytes = size_t{64} << 20U;
 // An honest child stops at 1 MiB by itself.
-constexpr size_t kMaxLogBytes = size_t{4} << 20U;
-constexpr size_t kMaxLogLines = 100'000;
+constexpr size_t kMaxLogBytesOfChild = size_t{4} << 20U;
+constexpr size_t kMaxLogLinesOfChild = 100'000;
 constexpr size_t kMaxCalls = 1'000'000;
 constexpr std::chrono::milliseconds kCompileTime = std::chrono::seconds(30);
 
@@ -296,7 +296,8 @@ awaitable<RunOutcome> ChildLink::Converse(const RunMessage& run, RunHost& host) 
       }
     } else if (const auto* const log = std::get_if<LogMessage>(&*message)) {
       log_bytes += log->text.size();
-      if (log->number != run.number || log_bytes > kMaxLogBytes || ++log_lines > kMaxLogLines) {
+      if (log->number != run.number || log_bytes > kMaxLogBytesOfChild ||
+          ++log_lines > kMaxLogLinesOfChild) {
         broken_ = "too many lines of log";
         End();
         outcome = Died(timed_out);
