@@ -433,7 +433,7 @@ def published(arguments, directory):
         path = os.path.join(directory, f"published-{count}")
         cairn = Cairn(path, "os")
         for begin in range(0, count, 500):
-            cairn.publish_all([(f"f{i}", source(SMALL, i)) for i in range(begin, min(begin + 500, count))])
+            cairn.publish_all([(f"fn{i}", source(SMALL, i)) for i in range(begin, min(begin + 500, count))])
         cairn.stop()
         cairn = Cairn(path, "os")
         try:
