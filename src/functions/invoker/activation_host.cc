@@ -77,6 +77,16 @@ void ActivationHost::Log(std::string_view level, std::string_view text) {
 
 awaitable<Result<std::string>> ActivationHost::Call(std::string_view operation,
                                                     std::string arguments) {
+  Result<std::string> reply = co_await Answer(operation, std::move(arguments));
+  // Whether or not the function says so itself, its log tells what it was refused.
+  if (!reply.ok() && reply.error().code == ErrorCode::kForbidden) {
+    Log("warn", fmt::format("refused: {}", RefusalText(reply.error())));
+  }
+  co_return reply;
+}
+
+awaitable<Result<std::string>> ActivationHost::Answer(std::string_view operation,
+                                                      std::string arguments) {
   using Kv = KvCall::Operation;
   for (const auto& [name, kv] : {std::pair("kv.get", Kv::kGet), std::pair("kv.set", Kv::kSet),
                                  std::pair("kv.del", Kv::kDelete)}) {

@@ -53,6 +53,7 @@ class ActivationHost final : public RunHost {
  private:
   using Reply = boost::asio::awaitable<Result<std::string>>;
 
+  Reply Answer(std::string_view operation, std::string arguments);
   NamespaceName ns() const { return {activation_.tenant, activation_.ns}; }
   Reply Kv(KvCall call);
   Reply FetchUrl(std::string arguments);

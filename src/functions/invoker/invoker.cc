@@ -38,8 +38,9 @@ using boost::asio::awaitable;
 using std::chrono::milliseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// A synchronous caller waits so much longer than the function may run.
-constexpr int64_t kAnswerGraceMs = 250;
+// A synchronous caller waits so much longer than the function may run: its process may have to be
+// killed (ChildTimes::grace), and the end be written.
+constexpr int64_t kAnswerGraceMs = 1'500;
 // How long an asynchronous request may wait and be tried before it is answered `timeout`.
 constexpr int64_t kAsyncDeadlineMs = 3'600'000;
 constexpr milliseconds kFlushAfter(200);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "functions/pool/containment_log.h"
 #include "functions/pool/zygote_link.h"
 #include "functions/protocol/limits.h"
 
@@ -62,12 +63,14 @@ struct SandboxPool::State {
       : options(std::move(of)),
         clock(time),
         loops(group),
-        zygote(options.program, time, random, log) {}
+        zygote(options.program, time, random, log),
+        contained(log, time) {}
 
   const SandboxPoolOptions options;
   const Clock& clock;
   net::LoopGroup& loops;
   ZygoteLink zygote;
+  ContainmentLog contained;
   std::atomic<bool> stopped = false;
   std::atomic<int64_t> children = 0;
   std::atomic<int64_t> idle = 0;
@@ -96,6 +99,7 @@ class SandboxPool::LoopPool {
     }
     RunOutcome outcome = co_await (*child)->Run(std::move(request), host);
     if (outcome.limit_hit == "crash") ++state_->crashes;
+    state_->contained.Note((*child)->tenant(), outcome);
     Release(*std::move(child));
     co_return outcome;
   }
@@ -153,7 +157,11 @@ class SandboxPool::LoopPool {
   awaitable<Result<std::shared_ptr<ChildLink>>> Acquire(std::string tenant, std::string sha256) {
     if (state_->stopped) co_return Error{ErrorCode::kUnavailable, "the server is stopping"};
     while (true) {
-      if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) co_return child;
+      if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) {
+        if (child->Silent()) co_return child;
+        Drop(child);  // it has ended while nobody looked
+        continue;
+      }
       if (count_ < most_) break;
       if (!idle_.empty()) {
         RemoveOldest();  // its place is ours: nobody else is woken for it

@@ -139,6 +139,8 @@ template <typename Message>
 class MessageReader {
  public:
   void Append(BytesView bytes) { bytes_.append(bytes); }
+  // Of one message, for when no kind that may be longer is expected.
+  void set_max_bytes(size_t bytes) { max_bytes_ = bytes; }
   // The next message; nullopt if it has not arrived whole. kInvalid if this is no message.
   Result<std::optional<Message>> Next();
   // Bytes that have arrived and belong to no message yet.
@@ -147,6 +149,7 @@ class MessageReader {
  private:
   Bytes bytes_;
   size_t read_ = 0;
+  size_t max_bytes_ = SIZE_MAX;
 };
 
 extern template class MessageReader<ToChild>;

@@ -101,5 +101,30 @@ TEST(MessagesTest, FieldsThatDoNotFitAreRefused) {
   EXPECT_EQ(ErrorOf<ToServer>(flag), "a message of kind 19 is malformed");
 }
 
+// What goes into records and must be readable there.
+TEST(MessagesTest, FiguresThatNoRunCanHaveAreRefused) {
+  const auto accepts = [](const RunResultMessage& message) {
+    MessageReader<ToServer> reader;
+    reader.Append(Encode(message));
+    return reader.Next().ok();
+  };
+  constexpr int64_t kMost = int64_t{1} << 52U;
+  EXPECT_TRUE(accepts({.cpu_us = kMost, .peak_memory_bytes = kMost}));
+  EXPECT_FALSE(accepts({.cpu_us = kMost + 1}));
+  EXPECT_FALSE(accepts({.cpu_us = -1}));
+  EXPECT_FALSE(accepts({.peak_memory_bytes = kMost + 1}));
+  EXPECT_FALSE(accepts({.peak_memory_bytes = UINT64_MAX}));
+  EXPECT_TRUE(accepts({.limit_hit = "memory"}));
+  EXPECT_FALSE(accepts({.limit_hit = "crash"}));  // that is for the server to say
+}
+
+TEST(MessagesTest, AMessageThatIsLongerThanExpectedIsNotTakenIn) {
+  MessageReader<ToServer> reader;
+  reader.set_max_bytes(100);
+  const Bytes frame = Encode(CompiledMessage{.number = 1, .text = std::string(1'000, 'x')});
+  reader.Append(BytesView(frame).substr(0, 5));
+  EXPECT_FALSE(reader.Next().ok());
+}
+
 }  // namespace
 }  // namespace cairn::functions
