@@ -21,8 +21,12 @@ namespace cairn::functions {
 struct SandboxPoolOptions {
   std::string program = "/proc/self/exe";  // this program, or another build of it
   size_t max_children = 64;                // of all loops together
-  size_t warm_children_per_tenant = 4;     // that stay when they have nothing to do, per loop
-  std::chrono::milliseconds idle_time = std::chrono::minutes(5);  // until one of them is ended
+  size_t first_children = 2;  // that a tenant gets without having to wait for them, per loop
+  // Children that have nothing to do are ended after `idle_time`, and after `spare_time` if their
+  // tenant has more of them on their loop than these.
+  size_t warm_children_per_tenant = 4;
+  std::chrono::milliseconds idle_time = std::chrono::minutes(5);
+  std::chrono::milliseconds spare_time = std::chrono::seconds(10);
   // Runs that wait for a child, per loop, and for how long.
   size_t max_waiting = 1'024;
   std::chrono::milliseconds max_wait = std::chrono::seconds(10);
@@ -45,10 +49,9 @@ struct SandboxStats {
 
 // The processes that functions run in. One per server.
 //
-// Operation: a run takes an idle child of its tenant, or has a new one forked, or has an idle child
-// of another tenant ended to make room, or waits for its turn. A child is only ever used by one
-// tenant. The first run of the server starts the zygote; a server that runs no function has neither
-// process nor thread for it.
+// Operation: a run takes an idle child of its tenant, or waits until one is given back or a new one
+// was forked (loop_pool.h says when). A child is only ever used by one tenant. The first run of the
+// server starts the zygote; a server that runs no function has neither process nor thread for it.
 //
 // Concurrency: Run and Compile on the loops of the group; the rest from any thread. A child belongs
 // to the loop that asked for it.
