@@ -15,7 +15,7 @@
 #include "doors/access/principal.h"
 #include "doors/http/request_values.h"
 #include "functions/control/context.h"
-#include "functions/invoker/activations.h"
+#include "functions/activation/activations.h"
 #include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"

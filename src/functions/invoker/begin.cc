@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "functions/control/aliases.h"
-#include "functions/invoker/activations.h"
-#include "functions/invoker/resolve.h"
+#include "functions/activation/activations.h"
+#include "functions/activation/resolve.h"
 #include "functions/model/errors.h"
 #include "jobs/operations/store_access.h"
 
