@@ -98,7 +98,7 @@ awaitable<Result<HttpReply>> GetStatus(SharedParts parts, const RouteCall& call)
   const doors::Principal* const who = call.principal.get();
   const doors::NamePatterns* const queues =
       who == nullptr ? nullptr : doors::NamesOf(who->grants(), kQueueKind);
-  std::string text = fmt::format(R"({{"auth_required":{})", parts->instance.needs_password());
+  std::string text = fmt::format(R"({{"auth_required":{})", parts->instance.acl().auth_required());
   AppendMember("principal", who == nullptr ? doors::kDefaultUser : who->name(), text);
   AppendMember("role", who == nullptr ? RoleName(Role::kAdmin) : who->role(), text);
   AppendMember("queue_scope", queues == nullptr ? "" : queues->Describe(), text);
@@ -240,7 +240,7 @@ awaitable<Result<void>> ChangeKeys(SharedParts parts, const KeyChange& change,
   if (!done.ok()) co_return done;
   // Whoever is told of it can use it, here at once.
   auto reload = [parts] { return parts->keyring.Reload(); };
-  co_return co_await doors::OnPool(parts->instance.pool(), std::move(reload));
+  co_return co_await doors::OnPool(parts->instance.pools().store, std::move(reload));
 }
 
 // The key as the audit log names it.
@@ -368,9 +368,10 @@ awaitable<Result<HttpReply>> GetAuditLogs(SharedParts parts, const RouteCall& ca
   const Result<AuditQuery> query = AuditQueryOf(call.request);
   if (!query.ok()) co_return query.error();
   // What was counted until now is shown, too. If it cannot be written, the rest is shown.
-  auto flush = [parts] { return parts->instance.audit().Flush(); };
-  const Result<void> flushed = co_await doors::OnPool(parts->instance.pool(), std::move(flush));
-  if (!flushed.ok()) parts->instance.audit().Failed(flushed.error());
+  auto flush = [parts] { return parts->instance.observed().audit.Flush(); };
+  const Result<void> flushed =
+      co_await doors::OnPool(parts->instance.pools().store, std::move(flush));
+  if (!flushed.ok()) parts->instance.observed().audit.Failed(flushed.error());
   std::string rows;
   int64_t total = 0;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "doors/resp/acl_checks.h"
 #include "doors/resp/dispatcher.h"
 
 namespace cairn::admin {
@@ -198,12 +199,13 @@ std::shared_ptr<Keyring::Entry> Keyring::FindValid(std::string_view secret) cons
 }
 
 std::shared_ptr<const doors::Principal> Keyring::Identify(std::string_view secret) {
-  if (!instance_.needs_password()) return default_;
+  if (!instance_.acl().auth_required()) return default_;
   if (const std::shared_ptr<Entry> entry = FindValid(secret)) {
     NoteUse(*entry);
     return entry->principal;
   }
-  return instance_.PasswordMatches(secret) ? default_ : nullptr;
+  return instance_.acl().FindByPassword(doors::kDefaultUser, secret) != nullptr ? default_
+                                                                                : nullptr;
 }
 
 void Keyring::NoteUse(Entry& entry) {
@@ -279,7 +281,8 @@ void Keyring::EndExpired() {
 }
 
 void Keyring::CloseEnded() {
-  instance_.PostToAll([](doors::Dispatcher& each) { each.EnforceAcl(/*caller=*/0); });
+  instance_.dispatchers().PostToAll(
+      [](doors::Dispatcher& each) { doors::EnforceAcl(each, /*caller=*/0); });
 }
 
 Result<void> Keyring::WriteUses() {

@@ -37,11 +37,11 @@ BufferMetrics MetricsOf(const net::BufferBudget& budget) {
           .refused = budget.refused()};
 }
 
-std::vector<CommandMetrics> MetricsOfCommands(const doors::Instance& instance,
+std::vector<CommandMetrics> MetricsOfCommands(doors::Instance& instance,
                                               const doors::CommandTable& commands) {
   std::vector<CommandMetrics> metrics;
   for (size_t i = 0; i < commands.row_count(); ++i) {
-    const doors::CallTotals totals = instance.Totals(commands.row(i));
+    const doors::CallTotals totals = instance.dispatchers().Totals(commands.row(i));
     metrics.push_back({.name = commands.row(i).name,
                        .calls = totals.calls,
                        .failed = totals.failed,
@@ -90,14 +90,14 @@ class AdminLayer final : public house::Layer {
     AddRoutes({.store = parts.store,
                .health = parts.health,
                .clock = parts.clock,
-               .pool = parts.instance.pool(),
+               .pool = parts.instance.pools().store,
                .data = configuration_.data,
                .backups = BackupDirectory(configuration_),
                .metrics = [this] { return Metrics(); },
                .cluster = [this] { return Cluster(); }},
               parts.routes);
     for (const house::LayerDump& dump : registry.declarations().dumps()) {
-      AddDumpRoutes({.store = parts.store, .pool = parts.instance.pool(), .dump = dump},
+      AddDumpRoutes({.store = parts.store, .pool = parts.instance.pools().store, .dump = dump},
                     parts.routes);
     }
     AddKeyRoutes({.instance = parts.instance,
@@ -111,7 +111,7 @@ class AdminLayer final : public house::Layer {
     registry.WhenComplete([&parts, &permissions] {
       parts.routes.SetAudit(
           [&permissions](const doors::Route& route) { return IsAudited(permissions, route); },
-          parts.clock, MakeAuditSink(parts.route_store, parts.instance.audit()));
+          parts.clock, MakeAuditSink(parts.route_store, parts.instance.observed().audit));
     });
     registry.SetIdentify([this](std::string_view secret) { return keyring_->Identify(secret); });
   }
@@ -121,7 +121,7 @@ class AdminLayer final : public house::Layer {
     CAIRN_RETURN_IF_ERROR(keyring_->Start());
     // Nobody from elsewhere is let in without a secret unless that is meant. Keys are in the store,
     // so nobody could tell before.
-    if (configuration_.why_exposed && !parts.instance.needs_password()) {
+    if (configuration_.why_exposed && !parts.instance.acl().auth_required()) {
       return Error{ErrorCode::kInvalid, *configuration_.why_exposed};
     }
     if (configuration_.why_reachable) {
@@ -143,20 +143,20 @@ class AdminLayer final : public house::Layer {
     const MetricsSnapshot snapshot{
         .version = parts.version,
         .revision = parts.revision,
-        .started = parts.instance.started(),
+        .started = parts.instance.run().started,
         .ready = !parts.health.WhyNotReady().has_value(),
         .writes_stopped = parts.store.write_failure().has_value(),
         .durability = parts.store.durability(),
         .store = parts.store.stats(),
         .memory_budget_bytes = configuration_.memory_bytes,
         .buffers = MetricsOf(*parts.instance.options().buffers),
-        .failed_logins = parts.instance.failed_logins().count(),
+        .failed_logins = parts.instance.observed().failed_logins.count(),
         .resp = parts.resp_stats(),
         .http = parts.http_stats(),
         .commands = MetricsOfCommands(parts.instance, parts.instance.commands()),
         .loops = latency_->histograms(),
         .process = CurrentUsage(),
-        .audit_failures = parts.instance.audit().failures(),
+        .audit_failures = parts.instance.observed().audit.failures(),
     };
     return FormatMetrics(snapshot, registry_->metrics());
   }
@@ -165,9 +165,9 @@ class AdminLayer final : public house::Layer {
     const house::Parts& parts = registry_->parts();
     const store::StoreStats stats = parts.store.stats();
     boost::json::object status = ClusterStatusJson({.shared = parts.store.shared(),
-                                                    .node_id = parts.instance.run_id(),
+                                                    .node_id = parts.instance.run().id,
                                                     .version = parts.version,
-                                                    .started = parts.instance.started(),
+                                                    .started = parts.instance.run().started,
                                                     .now = parts.clock.Now(),
                                                     .why_not_ready = parts.health.WhyNotReady(),
                                                     .durability = parts.store.durability(),

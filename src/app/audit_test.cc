@@ -42,7 +42,7 @@ class AuditTest : public ::testing::Test {
 
   // Newest first.
   std::vector<AuditRow> Rows() {
-    EXPECT_TRUE(server_.instance().audit().Flush().ok());
+    EXPECT_TRUE(server_.instance().observed().audit.Flush().ok());
     std::vector<AuditRow> rows;
     const auto snapshot = server_.store().Read();
     EXPECT_TRUE(doors::AuditLog::Read(**snapshot, {}, {}, [&](const AuditRow& row) {

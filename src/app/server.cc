@@ -14,6 +14,7 @@
 #include "app/open_store.h"
 #include "app/redis_settings.h"
 #include "app/tls.h"
+#include "doors/resp/command_audit.h"
 #include "doors/resp/instance.h"
 #include "house/assembly.h"
 #include "net/http/server.h"
@@ -64,7 +65,7 @@ class Server::Impl {
                      instance().HandlerFactory(), clock, log),
         http_server_(HttpOptions(), house_.loops(), HttpHandlers(), clock, random, log) {
     instance().Attach(resp_server_);
-    instance().busy().set_limit_ms(config.script_time_limit.count());
+    instance().traffic().busy.set_limit_ms(config.script_time_limit.count());
     AddRedisSettings(
         config_, resp_server_, [this] { return resp_port_.load(); }, instance().settings());
   }
@@ -74,7 +75,9 @@ class Server::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void set_request_stop(std::function<void()> stop) { instance().set_shutdown(std::move(stop)); }
+  void set_request_stop(std::function<void()> stop) {
+    instance().hooks().shutdown = std::move(stop);
+  }
 
   Result<void> Start() {
     CAIRN_ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsContext> tls, LoadTls(config_));
@@ -126,10 +129,10 @@ class Server::Impl {
     if (config_.auth_timeout.count() != 0) options.stranger_timeout = config_.auth_timeout;
     // CONFIG SET requirepass may set a password and take it away.
     options.cors = [this]() -> const net::CorsPolicy& {
-      return CorsOf(config_, instance().needs_password());
+      return CorsOf(config_, instance().acl().auth_required());
     };
     options.hosts = [this]() -> const net::AllowedHosts* {
-      const bool open_here = !instance().needs_password() && net::IsLoopback(config_.http);
+      const bool open_here = !instance().acl().auth_required() && net::IsLoopback(config_.http);
       return open_here ? &config_.allowed_hosts : nullptr;
     };
     return options;
@@ -139,9 +142,10 @@ class Server::Impl {
   net::HttpHandlerFactory HttpHandlers() {
     return [this](net::Loop& loop) {
       const auto on_refused = [this](const net::HttpRequest& request, admin::Presented presented) {
-        instance().CountFailedLogin(request.method, request.path, request.peer);
+        doors::CountFailedLogin(request.method, request.path, request.peer,
+                                instance().observed().audit);
         if (presented != admin::Presented::kWrongSecret) return;
-        instance().failed_logins().Note(clock_.MonotonicNs(), request.peer, log_);
+        instance().observed().failed_logins.Note(clock_.MonotonicNs(), request.peer, log_);
       };
       return house_.WrapHttp(std::make_unique<admin::Guard>(
           admin::GuardOptions{.identify = house_.registry().identify(),

@@ -25,10 +25,10 @@ class BlockedClientsTest : public ::testing::Test {
  protected:
   // Sends it and returns when it waits.
   void Block(std::initializer_list<std::string_view> args) {
-    const size_t before = server_.instance().waiters().count();
+    const size_t before = server_.instance().traffic().waiters.count();
     waiting_.Send(args);
     cairn::testing::Await("the client to wait",
-                          [&] { return server_.instance().waiters().count() != before; });
+                          [&] { return server_.instance().traffic().waiters.count() != before; });
   }
 
   DataServer server_;
@@ -52,7 +52,7 @@ TEST_F(BlockedClientsTest, AListThatBecameAStringInTheSameCommitWakesNobody) {
       RPUSH k b               => (integer) 1
     )");
     EXPECT_NE(waiting_.Receive().find("\"b\""), std::string::npos) << *command.begin();
-    EXPECT_EQ(server_.instance().waiters().count(), 0U);
+    EXPECT_EQ(server_.instance().traffic().waiters.count(), 0U);
     server_.Play("DEL k target");
   }
 }
@@ -88,7 +88,7 @@ TEST_F(BlockedClientsTest, ClearingADatabaseReachesEveryReaderOfAGroup) {
   Block({"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"});
   other.Send({"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "t", ">"});
   cairn::testing::Await("both clients to wait",
-                        [&] { return server_.instance().waiters().count() == 2; });
+                        [&] { return server_.instance().traffic().waiters.count() == 2; });
   server_.Play("FLUSHDB");
   EXPECT_EQ(waiting_.Receive(), "(error) UNBLOCKED the stream key no longer exists");
   EXPECT_EQ(other.Receive(), "(error) UNBLOCKED the stream key no longer exists");
@@ -104,11 +104,11 @@ class ServedAtOnceTest : public ::testing::TestWithParam<size_t> {
   }
 
   TestClient Blocked(std::initializer_list<std::string_view> args) {
-    const size_t before = server_.instance().waiters().count();
+    const size_t before = server_.instance().traffic().waiters.count();
     TestClient client = server_.Connect();
     client.Send(args);
     cairn::testing::Await("the client to wait",
-                          [&] { return server_.instance().waiters().count() != before; });
+                          [&] { return server_.instance().traffic().waiters.count() != before; });
     Settle();
     return client;
   }
@@ -192,7 +192,7 @@ TEST_P(ServedAtOnceTest, ItsReplyWaitsUntilTheCommitIsDurable) {
   server_.store().CloseGate();
   pushing.Send({"RPUSH", "l", "x"});
   cairn::testing::Await("the client to be served",
-                        [&] { return server_.instance().waiters().count() == 0; });
+                        [&] { return server_.instance().traffic().waiters.count() == 0; });
   Settle();  // an answer that did not wait would be there now
   pollfd reply{.fd = waiting.raw().fd(), .events = POLLIN, .revents = 0};
   EXPECT_EQ(poll(&reply, 1, 0), 0);
@@ -210,10 +210,10 @@ class ServedInTheCommitTest : public ::testing::Test {
 
   // Sends it and returns when it waits.
   void Block(TestClient& client, std::initializer_list<std::string_view> args) {
-    const size_t before = server_.instance().waiters().count();
+    const size_t before = server_.instance().traffic().waiters.count();
     client.Send(args);
     cairn::testing::Await("the client to wait",
-                          [&] { return server_.instance().waiters().count() != before; });
+                          [&] { return server_.instance().traffic().waiters.count() != before; });
   }
 
   // Runs `look` on connections of its own, all the time while `rounds` runs.

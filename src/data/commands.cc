@@ -19,9 +19,9 @@ namespace cairn::data {
 
 void AddDataCommands(doors::Instance& instance) {
   const auto limits = std::make_shared<EncodingLimits>();
-  instance.set_version_reader(ReadVersion);
-  instance.set_key_encoder(AppendRecordKey);
-  instance.tracking().set_key_decoder([](BytesView stored) -> std::optional<BytesView> {
+  instance.hooks().version_reader = ReadVersion;
+  instance.hooks().key_encoder = AppendRecordKey;
+  instance.traffic().tracking.set_key_decoder([](BytesView stored) -> std::optional<BytesView> {
     const std::optional<RecordKey> key = DecodeRecordKey(stored);
     return key ? std::optional(key->user_key) : std::nullopt;
   });

@@ -27,7 +27,7 @@ class DataLayer final : public house::Layer {
   void Register(house::Registry& registry) override {
     doors::Instance& instance = registry.parts().instance;
     AddDataCommands(instance);
-    expiry_.emplace(instance.pubsub(), instance.expired_keys());
+    expiry_.emplace(instance.traffic().pubsub, instance.observed().expired_keys);
     registry.AddTimer(store::kTimerKeyExpiry, *expiry_);
     registry.AddTimer(store::kTimerReclaim, reclaim_);
   }

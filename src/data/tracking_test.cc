@@ -35,7 +35,7 @@ std::string Invalidate(std::string_view keys) {
 void Settle(DataServer& server, size_t loops = 1) {
   for (int i = 0; i < 2; ++i) {
     std::latch done(static_cast<ptrdiff_t>(loops));
-    server.instance().PostToAll([&](doors::Dispatcher&) { done.count_down(); });
+    server.instance().dispatchers().PostToAll([&](doors::Dispatcher&) { done.count_down(); });
     done.wait();
   }
 }
@@ -103,7 +103,7 @@ TEST_F(TrackingTest, MessagesWaitUntilTheCommitIsDurable) {
   TestClient writer = server_.Connect();
   writer.Send({"SET", "k", "1"});
   cairn::testing::Await("the key to be forgotten",
-                        [&] { return server_.instance().tracking().totals().keys == 0; });
+                        [&] { return server_.instance().traffic().tracking.totals().keys == 0; });
   Settle(server_);
   client.Send({"PING"});
   server_.store().MakeDurable();
@@ -286,7 +286,7 @@ TEST_F(TrackingTest, ABlockedClientIsAnsweredBeforeItIsToldOfWhatItDid) {
   EXPECT_EQ(client.Run({"LRANGE", "to", "0", "-1"}), "[\"a\"]");
   client.Send({"BLMOVE", "from", "to", "LEFT", "LEFT", "0"});
   cairn::testing::Await("the client to wait",
-                        [&] { return server_.instance().waiters().count() != 0; });
+                        [&] { return server_.instance().traffic().waiters.count() != 0; });
   server_.Play("RPUSH from b");
   EXPECT_EQ(client.Receive(), "\"b\"");
   EXPECT_EQ(client.Receive(), Invalidate("[\"to\"]"));
@@ -312,7 +312,7 @@ TEST_F(TrackingTest, LongKeysAreBoundedByWhatTheyTake) {
     std::string reply = client.Receive();
     while (reply != "(integer) 0" && reply != "no reply") reply = client.Receive();
   }
-  const size_t kept = server_.instance().tracking().totals().keys;
+  const size_t kept = server_.instance().traffic().tracking.totals().keys;
   EXPECT_LE(kept, doors::kMaxTrackingBytes / tail.size());
   EXPECT_GE(kept, doors::kMaxTrackingBytes / tail.size() / 2);
 }
@@ -323,10 +323,11 @@ TEST_F(TrackingTest, ClientsThatAreGoneTakeNoRoomInTheListsOfLivingKeys) {
     TestClient client = Tracker();
     client.Run({"GET", "hot"});
     EXPECT_EQ(client.Run({"QUIT"}), "OK");
-    cairn::testing::Await("the client to be forgotten",
-                          [&] { return server_.instance().tracking().totals().clients == 1; });
+    cairn::testing::Await("the client to be forgotten", [&] {
+      return server_.instance().traffic().tracking.totals().clients == 1;
+    });
   }
-  EXPECT_LE(server_.instance().tracking().totals().items, 16U);
+  EXPECT_LE(server_.instance().traffic().tracking.totals().items, 16U);
 }
 
 TEST_F(TrackingTest, FiguresAndFlagsTellTheTruth) {
@@ -346,9 +347,9 @@ TEST_F(TrackingTest, FiguresAndFlagsTellTheTruth) {
     CLIENT TRACKINGINFO  => ["flags", ["off"], "redirect", (integer) -1, "prefixes", []]
   )");
   DataServer::Play(client, "CLIENT TRACKING OFF => OK");
-  EXPECT_EQ(server_.instance().tracking().totals().clients, 0U);
-  EXPECT_EQ(server_.instance().tracking().totals().keys, 0U);
-  EXPECT_FALSE(server_.instance().tracking().anyone());
+  EXPECT_EQ(server_.instance().traffic().tracking.totals().clients, 0U);
+  EXPECT_EQ(server_.instance().traffic().tracking.totals().keys, 0U);
+  EXPECT_FALSE(server_.instance().traffic().tracking.anyone());
 }
 
 TEST_F(TrackingTest, OptionsThatDoNotGoTogetherAreRefusedAsRedisDoes) {

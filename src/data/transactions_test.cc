@@ -287,7 +287,7 @@ TEST_F(TransactionsTest, AReplyWaitsForTheOneCommit) {
   a_.Send({"EXEC"});
   const doors::Command& set = *server_.instance().commands().FindByName("set");
   cairn::testing::Await("both SETs to run",
-                        [&] { return server_.instance().Totals(set).calls >= 2; });
+                        [&] { return server_.instance().dispatchers().Totals(set).calls >= 2; });
   cairn::testing::Await("the commit", [&] { return server_.store().stats().commits != 0; });
   EXPECT_EQ(server_.store().stats().commits, 1U);
   server_.store().MakeDurable();

@@ -143,7 +143,7 @@ class FunctionsLayer final : public house::Layer {
                      options_);
     SetErrorForms(parts.routes);
     AddControlRoutes({.store = parts.route_store,
-                      .pool = parts.instance.pool(),
+                      .pool = parts.instance.pools().store,
                       .clock = parts.clock,
                       .random = parts.random,
                       .secrets = secrets_},

@@ -20,13 +20,13 @@ Assembly::Assembly(AssemblyOptions options, Layers layers, store::Store& store, 
       instance_(options.instance, store, clock, random, log),
       timers_(store, clock, log),
       loops_(options.loops),
-      route_store_(instance_.turns(), loops_, instance_.pool()),
+      route_store_(instance_.traffic().turns, loops_, instance_.pools().store),
       routes_({.title = "Cairn", .version = options.instance.version}),
       registry_(MakeParts(options), declarations_) {
   ConfigureAll(layers_, declarations_, std::move(options.configuration));
   registered_ = RegisterAll();
   const auto held_up = [this]() -> std::optional<std::string> {
-    if (!instance_.busy().AnythingLate(clock_.MonotonicNs())) return std::nullopt;
+    if (!instance_.traffic().busy.AnythingLate(clock_.MonotonicNs())) return std::nullopt;
     return "a script holds others up; end it with SCRIPT KILL or FUNCTION KILL";
   };
   health_.AddCheck(held_up);
@@ -73,11 +73,11 @@ void Assembly::Stop() {
   if (std::exchange(stopped_, true)) return;
   // What still runs, a script without end or a queue that is deleted, has nobody left to tell its
   // result; others wait for what it holds.
-  instance_.busy().EndAll();
+  instance_.traffic().busy.EndAll();
   timers_.Stop();
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) (*layer)->Stop();
   loops_.Stop();
-  instance_.StopPools();
+  instance_.pools().Stop();
 }
 
 std::unique_ptr<net::HttpHandler> Assembly::WrapHttp(

@@ -95,10 +95,11 @@ class SeatsLayer final : public house::Layer {
   void Register(house::Registry& registry) override {
     const house::Parts& parts = registry.parts();
     AddSeatCommands(parts.instance, key_prefix_);
-    AddSeatRoutes(
-        {.store = parts.route_store, .pubsub = parts.instance.pubsub(), .key_prefix = key_prefix_},
-        parts.routes);
-    holds_.emplace(key_prefix_, parts.instance.pubsub());
+    AddSeatRoutes({.store = parts.route_store,
+                   .pubsub = parts.instance.traffic().pubsub,
+                   .key_prefix = key_prefix_},
+                  parts.routes);
+    holds_.emplace(key_prefix_, parts.instance.traffic().pubsub);
     feeds_.emplace(key_prefix_);
     registry.AddTimer(kTimerHold, *holds_);
     registry.AddTimer(kTimerFeed, *feeds_);

@@ -87,7 +87,7 @@ class SeatRoutesTest : public ::testing::Test {
  protected:
   SeatRoutesTest()
       : loops_(1),
-        store_(server_.instance().turns(), loops_, server_.instance().pool()),
+        store_(server_.instance().traffic().turns, loops_, server_.instance().pools().store),
         http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
     loops_.Start();
     const auto port = http_.Listen({"127.0.0.1", 0});
@@ -99,12 +99,12 @@ class SeatRoutesTest : public ::testing::Test {
     client_.reset();
     http_.Drain(std::chrono::seconds(30));
     loops_.Stop();
-    server_.instance().pool().Stop();
+    server_.instance().pools().store.Stop();
   }
 
   net::HttpHandlerFactory Factory() {
-    AddSeatRoutes({.store = store_, .pubsub = server_.instance().pubsub(), .key_prefix = ""},
-                  table_);
+    AddSeatRoutes(
+        {.store = store_, .pubsub = server_.instance().traffic().pubsub, .key_prefix = ""}, table_);
     return [this](net::Loop& loop) { return table_.MakeHandler(loop); };
   }
 

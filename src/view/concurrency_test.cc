@@ -66,7 +66,7 @@ class ViewConcurrencyTest : public ::testing::Test {
     bulk_.Stop();
     view_.Stop();
     loops_.Stop();
-    server_.instance().pool().Stop();
+    server_.instance().pools().store.Stop();
     searches_.Stop();
   }
 
@@ -112,7 +112,8 @@ class ViewConcurrencyTest : public ::testing::Test {
   Bulk bulk_{server_.store(), view_, server_.clock(), random_, Log::Silent()};
   ThreadPool searches_{{.name = "search", .threads = 2, .queue_limit = 1'000}};
   net::LoopGroup loops_{2};
-  doors::RouteStore routes_{server_.instance().turns(), loops_, server_.instance().pool()};
+  doors::RouteStore routes_{server_.instance().traffic().turns, loops_,
+                            server_.instance().pools().store};
   doors::RouteTable table_;
   net::HttpServer http_{{}, loops_, Factory(), server_.clock(), random_, Log::Silent()};
   cairn::testing::Target target_;

@@ -42,7 +42,7 @@ class ViewRoutesTest : public ::testing::Test {
   ViewRoutesTest()
       : view_(server_.store(), dir_ / "view.sqlite", random_, Log::Silent()),
         bulk_(server_.store(), view_, server_.clock(), random_, Log::Silent()),
-        store_(server_.instance().turns(), loops_, server_.instance().pool()),
+        store_(server_.instance().traffic().turns, loops_, server_.instance().pools().store),
         http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
     view_.Start();
     bulk_.Start();
@@ -58,7 +58,7 @@ class ViewRoutesTest : public ::testing::Test {
     bulk_.Stop();
     view_.Stop();
     loops_.Stop();
-    server_.instance().pool().Stop();
+    server_.instance().pools().store.Stop();
     pool_.Stop();
   }
 

@@ -134,6 +134,21 @@ TEST_F(LayeringTest, AFileThatGrewTooLongIsNamed) {
                                       "one subject?"));
 }
 
+TEST_F(LayeringTest, AClassOfTheDoorsThatDoesEverythingIsNamed) {
+  const auto write = [&](int functions) {
+    std::string text = "#pragma once\nclass Hub final {\n public:\n  Hub();\n  ~Hub();\n";
+    text +=
+        "  Hub& operator=(const Hub&) = delete;\n  // Runs (soon).\n  using Run = void (*)();\n";
+    for (int i = 0; i < functions; ++i) text += "  int Get" + std::to_string(i) + "() const;\n";
+    Write("src/doors/turn/hub.h", text + " private:\n  void Hide();\n};\n");
+  };
+  write(kMaxPublicFunctions);
+  EXPECT_THAT(Offences(), IsEmpty());
+  write(kMaxPublicFunctions + 1);
+  EXPECT_THAT(Offences(), ElementsAre("src/doors/turn/hub.h:31: Hub has 21 public functions, more "
+                                      "than 20"));
+}
+
 TEST_F(LayeringTest, ProductCodeDoesNotAskTheMachineForTheTime) {
   Write("src/net/loop.cc", "// as steady_clock::now() does\nauto now = steady_clock::now();\n");
   Write("src/net/loop_test.cc", "auto now = steady_clock::now();\n");

@@ -200,6 +200,51 @@ void CheckFile(const SourceFile& file, const Layers& layers, std::vector<std::st
   }
 }
 
+// Whether a line of a class body, as clang-format lays it out, begins a function.
+bool BeginsFunction(std::string_view line, std::string_view class_name) {
+  if (!line.starts_with("  ") || line.size() < 3 || line[2] == ' ' || line[2] == '/') return false;
+  line.remove_prefix(2);
+  const size_t parenthesis = line.find('(');
+  if (parenthesis == line.npos || line.starts_with("using ") || line.starts_with("friend ")) {
+    return false;
+  }
+  const std::string_view before = line.substr(0, parenthesis);
+  if (before.find(" = ") != before.npos || before.find("operator=") != before.npos) return false;
+  const size_t name = before.find_last_of(" ~");
+  return (name == before.npos ? before : before.substr(name + 1)) != class_name;
+}
+
+// Classes of the doors are what every layer sees: one that does everything is found here.
+void CheckClasses(const SourceFile& file, std::vector<std::string>& offences) {
+  if (!file.path.starts_with("src/doors/") || !file.path.ends_with(".h")) return;
+  std::string name;
+  bool is_public = false;
+  int functions = 0;
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    if (line.starts_with("class ") && line.ends_with("{")) {
+      name = line.substr(6, line.find_first_of(" {", 6) - 6);
+      is_public = false;
+      functions = 0;
+    } else if (name.empty()) {
+      continue;
+    } else if (line.starts_with(" public:")) {
+      is_public = true;
+    } else if (line.starts_with(" private:") || line.starts_with(" protected:")) {
+      is_public = false;
+    } else if (line == "};") {
+      if (functions > kMaxPublicFunctions) {
+        offences.push_back(file.path + ":" + std::to_string(i + 1) + ": " + name + " has " +
+                           std::to_string(functions) + " public functions, more than " +
+                           std::to_string(kMaxPublicFunctions));
+      }
+      name.clear();
+    } else if (is_public && BeginsFunction(line, name)) {
+      ++functions;
+    }
+  }
+}
+
 void CheckFolders(const fs::path& root, const Layers& layers, std::vector<std::string>& offences) {
   if (!fs::exists(root / "src")) return;
   for (const auto& entry : fs::directory_iterator(root / "src")) {
@@ -233,6 +278,7 @@ std::vector<std::string> FindOffences(const fs::path& root, const Layers& layers
   for (const SourceFile& file : ReadTree(root)) {
     CheckFile(file, layers, offences);
     CheckTime(file, offences);
+    CheckClasses(file, offences);
   }
   CheckFolders(root, layers, offences);
   return offences;

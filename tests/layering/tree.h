@@ -27,6 +27,8 @@ Layers ReadLayers(const std::filesystem::path& layers_file);
 //  - product code that asks the machine for the time itself, where it is not one of the few files
 //    that must (kOwnTime in tree.cc), and such a file that no longer does;
 //  - a header without #pragma once, an unfinished spot, a file of more than kMaxLines lines;
+//  - a class of src/doors with more than kMaxPublicFunctions public functions, beside those that
+//    make, copy or destroy it;
 //  - a folder of src without a README.md, or without a row in the layers.
 // An empty answer means that the tree keeps all of them.
 std::vector<std::string> FindOffences(const std::filesystem::path& root, const Layers& layers);
@@ -42,5 +44,6 @@ struct LayerUse {
 std::vector<LayerUse> FindLayerUses(const std::filesystem::path& root);
 
 inline constexpr int kMaxLines = 800;
+inline constexpr int kMaxPublicFunctions = 20;
 
 }  // namespace cairn::testing

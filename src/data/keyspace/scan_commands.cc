@@ -240,7 +240,7 @@ void AddScanCommands(doors::Instance& instance) {
   auto cursors =
       std::make_shared<ScanCursors>(instance.random(), kMaxScanCursors, kMaxScanCursorBytes);
   Random& random = instance.random();
-  doors::Tracking& tracking = instance.tracking();
+  doors::Tracking& tracking = instance.traffic().tracking;
   const std::vector<std::string_view> flush = {"request_policy:all_shards",
                                                "response_policy:all_succeeded"};
   const Row kRows[] = {

@@ -278,7 +278,7 @@ Result<void> FunctionStats(Functions& functions, CommandContext& context) {
   net::RespWriter& reply = context.reply;
   reply.MapHeader(2);
   reply.Bulk("running_script");
-  if (const auto running = functions.instance.busy().RunningFunction()) {
+  if (const auto running = functions.instance.traffic().busy.RunningFunction()) {
     WriteRunning(reply, functions.instance, *running);
   } else {
     reply.Null();
@@ -297,7 +297,8 @@ Result<void> FunctionStats(Functions& functions, CommandContext& context) {
 }
 
 void FunctionKill(ConnectionContext& context) {
-  const auto refused = context.dispatcher.instance().busy().Kill(doors::Busy::Kind::kFunction);
+  const auto refused =
+      context.dispatcher.instance().traffic().busy.Kill(doors::Busy::Kind::kFunction);
   if (refused) return context.Fail(*refused);
   context.reply.Ok();
 }

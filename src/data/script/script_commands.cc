@@ -130,7 +130,8 @@ Result<void> ScriptFlush(Scripts& scripts, CommandContext& context) {
 }
 
 void ScriptKill(ConnectionContext& context) {
-  const auto refused = context.dispatcher.instance().busy().Kill(doors::Busy::Kind::kScript);
+  const auto refused =
+      context.dispatcher.instance().traffic().busy.Kill(doors::Busy::Kind::kScript);
   if (refused) return context.Fail(*refused);
   context.reply.Ok();
 }
@@ -237,10 +238,12 @@ void AddScriptRow(Instance& instance, const std::shared_ptr<Scripts>& scripts,
 void AddScriptCommands(Instance& instance) {
   using doors::kNoScript;
   const auto scripts = std::make_shared<Scripts>(instance);
-  instance.AddFigure({"number_of_cached_scripts",
-                      [scripts] { return static_cast<int64_t>(scripts->cache.count()); }});
-  instance.AddFigure({"used_memory_scripts_eval",
-                      [scripts] { return static_cast<int64_t>(scripts->cache.bytes()); }});
+  instance.hooks().figures.push_back({"number_of_cached_scripts", [scripts] {
+                                        return static_cast<int64_t>(scripts->cache.count());
+                                      }});
+  instance.hooks().figures.push_back({"used_memory_scripts_eval", [scripts] {
+                                        return static_cast<int64_t>(scripts->cache.bytes());
+                                      }});
   AddEvalRows(instance, scripts);
   instance.commands().Add({.name = "script",
                            .arity = -2,

@@ -31,7 +31,7 @@ class ScriptCommandsTest : public ::testing::Test {
   // Returns once that many requests wait for the end of a pause.
   void AwaitHeld(size_t requests) {
     cairn::testing::Await("the requests to be held",
-                          [&] { return server_.instance().held() == requests; });
+                          [&] { return server_.instance().traffic().held == requests; });
   }
 
   DataServer server_;
@@ -260,7 +260,7 @@ TEST_F(ScriptCommandsTest, Resp3ValuesAfterSetresp) {
 }
 
 TEST_F(ScriptCommandsTest, LateScriptRefusesOthersUntilKilled) {
-  server_.instance().busy().set_limit_ms(kNeverMs);
+  server_.instance().traffic().busy.set_limit_ms(kNeverMs);
   doors::testing::TestClient runner = server_.Connect();
   doors::testing::TestClient other = server_.Connect();
   runner.Send({"EVAL", "while true do pcall(function() while true do end end) end", "0"});
@@ -281,7 +281,7 @@ TEST_F(ScriptCommandsTest, LateScriptRefusesOthersUntilKilled) {
 }
 
 TEST_F(ScriptCommandsTest, WhatHasWrittenIsNotKilled) {
-  server_.instance().busy().set_limit_ms(kNeverMs);
+  server_.instance().traffic().busy.set_limit_ms(kNeverMs);
   doors::testing::TestClient runner = server_.Connect();
   doors::testing::TestClient other = server_.Connect();
   runner.Send({"EVAL", "redis.call('set',KEYS[1],'v') while true do end", "1", "k"});
@@ -311,7 +311,7 @@ TEST_F(ScriptCommandsTest, TheTimeLimitEndsAndUndoesWhateverRuns) {
            {"EVAL_RO", "while true do end", "0"},
            {"FCALL", "forever", "1", "k"}}) {
     doors::testing::TestClient runner = server_.Connect();
-    server_.instance().busy().set_limit_ms(kNeverMs);
+    server_.instance().traffic().busy.set_limit_ms(kNeverMs);
     ASSERT_TRUE(runner.raw().Send(request).ok());
     std::string reply;
     do {
@@ -319,7 +319,7 @@ TEST_F(ScriptCommandsTest, TheTimeLimitEndsAndUndoesWhateverRuns) {
       reply = server_.Run({"GET", "other"});
     } while (!reply.starts_with("(error) BUSY"));
     server_.clock().AdvanceMillis(60'000);
-    server_.instance().busy().set_limit_ms(60'000);
+    server_.instance().traffic().busy.set_limit_ms(60'000);
     EXPECT_TRUE(runner.Receive().starts_with(
         "(error) UNAVAILABLE the script was ended after 60000 ms and nothing of it was kept"))
         << request[1];

@@ -43,7 +43,7 @@ ScriptRun::ScriptRun(doors::Instance& instance, doors::CommandContext& context, 
       calls_(instance, context, {.read_only = options.read_only}),
       begin_ns_(instance.clock().MonotonicNs()) {
   if (context.held.may_take_long) {
-    busy_.emplace(instance.busy(), options.kind, options.name, context.args, begin_ns_);
+    busy_.emplace(instance.traffic().busy, options.kind, options.name, context.args, begin_ns_);
   }
 }
 
@@ -67,7 +67,7 @@ bool ScriptRun::StillOnTime() {
     error_ = Error{ErrorCode::kUnavailable,
                    fmt::format("the script was ended after {} ms and nothing of it was kept; let "
                                "it do less at a time, or raise script_time_limit",
-                               instance_.busy().limit_ms())};
+                               instance_.traffic().busy.limit_ms())};
     return false;
   }
   return !busy_->killed();

@@ -200,7 +200,7 @@ Result<void> Debug(CommandContext& context, Instance& instance, const EncodingLi
     return {};
   }
   if (is("set-disable-deny-scripts", 3, 3)) {
-    instance.scripts_call_denied() = context.args[2] != "0";
+    instance.hooks().scripts_call_denied = context.args[2] != "0";
     context.reply.Ok();
     return {};
   }

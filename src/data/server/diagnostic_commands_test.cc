@@ -130,7 +130,7 @@ TEST_F(DiagnosticsTest, LargeEntriesFillANodeOfAStreamByBytes) {
 }
 
 TEST_F(DiagnosticsTest, SlowCommandsAreLatencyEventsOnceThereIsAThreshold) {
-  doors::LatencyEvents& events = server_.instance().latency_events();
+  doors::LatencyEvents& events = server_.instance().observed().latency_events;
   server_.Play("CONFIG SET latency-monitor-threshold 100");
   EXPECT_TRUE(events.Wants(100'000));
   events.Add("command", server_.clock().Now(), 120);

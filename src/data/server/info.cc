@@ -64,7 +64,7 @@ std::string Executable() {
 Result<std::string> Server(CommandContext& context, Instance& instance, InfoRates& /*rates*/) {
   utsname system{};
   uname(&system);
-  const int64_t uptime_s = (context.now().us - instance.started().us) / 1'000'000;
+  const int64_t uptime_s = (context.now().us - instance.run().started.us) / 1'000'000;
   return Section("Server")
       .Add("redis_version", doors::kRedisVersion)
       .Add("redis_git_sha1", "00000000")
@@ -79,7 +79,7 @@ Result<std::string> Server(CommandContext& context, Instance& instance, InfoRate
       .Add("atomicvar_api", "c11-builtin")
       .Add("process_id", getpid())
       .Add("process_supervised", "no")
-      .Add("run_id", instance.run_id())
+      .Add("run_id", instance.run().id)
       .Add("tcp_port", SettingOr(instance, "port", "0"))
       .Add("server_time_usec", context.now().us)
       .Add("uptime_in_seconds", uptime_s)
@@ -97,13 +97,13 @@ Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instan
                                    InfoRates& /*rates*/) {
   const net::RespServer* server = instance.server();
   return Section("Clients")
-      .Add("connected_clients", instance.clients().count())
+      .Add("connected_clients", instance.traffic().clients.count())
       .Add("cluster_connections", 0)
       .Add("maxclients", server == nullptr ? 0 : server->max_clients())
       .Add("client_recent_max_input_buffer", 0)
       .Add("client_recent_max_output_buffer", 0)
-      .Add("blocked_clients", instance.waiters().count() + instance.held())
-      .Add("tracking_clients", instance.tracking().totals().clients)
+      .Add("blocked_clients", instance.traffic().waiters.count() + instance.traffic().held)
+      .Add("tracking_clients", instance.traffic().tracking.totals().clients)
       .Add("clients_in_timeout_table", 0)
       .text();
 }
@@ -171,7 +171,7 @@ Result<std::string> Memory(CommandContext& /*context*/, Instance& instance, Info
       .Add("store_value_cache_bytes", stats.cache_bytes)
       .Add("store_block_cache_bytes", stats.block_cache_bytes)
       .Add("store_write_buffer_bytes", stats.write_buffer_bytes);
-  for (const Instance::Figure& figure : instance.figures()) {
+  for (const doors::Hooks::Figure& figure : instance.hooks().figures) {
     section.Add(figure.name, figure.read());
   }
   return section.text();
@@ -227,9 +227,9 @@ Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates
   net::RespServerStats net;
   if (instance.server() != nullptr) net = instance.server()->stats();
   const net::RespServerStats since_reset = rates.network.Of(net);
-  const doors::PubSub& pubsub = instance.pubsub();
-  const doors::LookupTotals lookups = instance.Lookups();
-  const doors::Tracking::Totals tracking = instance.tracking().totals();
+  const doors::PubSub& pubsub = instance.traffic().pubsub;
+  const doors::LookupTotals lookups = instance.dispatchers().Lookups();
+  const doors::Tracking::Totals tracking = instance.traffic().tracking.totals();
   const Timestamp now = context.now();
   const auto kilobytes = [&](RateMeter& meter, uint64_t bytes) {
     return fmt::format("{:.2f}", meter.Measure(bytes, now) / 1024);
@@ -251,7 +251,7 @@ Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates
       .Add("sync_full", 0)
       .Add("sync_partial_ok", 0)
       .Add("sync_partial_err", 0)
-      .Add("expired_keys", instance.expired_keys().load())
+      .Add("expired_keys", instance.observed().expired_keys.load())
       .Add("expired_stale_perc", "0.00")
       .Add("expired_time_cap_reached_count", 0)
       .Add("expire_cycle_cpu_milliseconds", 0)
@@ -278,7 +278,7 @@ Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates
       .Add("tracking_total_items", tracking.items)
       .Add("tracking_total_prefixes", tracking.prefixes)
       .Add("unexpected_error_replies", 0)
-      .Add("total_error_replies", instance.errors().total())
+      .Add("total_error_replies", instance.observed().errors.total())
       .Add("dump_payload_sanitizations", 0)
       .Add("total_reads_processed", since_reset.requests)
       .Add("total_writes_processed", since_reset.requests)
@@ -286,7 +286,7 @@ Result<std::string> Stats(CommandContext& context, Instance& instance, InfoRates
       .Add("io_threaded_writes_processed", 0)
       .Add("store_cache_hits", store.cache_hits)
       .Add("store_cache_misses", store.cache_misses)
-      .Add("slowlog_length", instance.slow_log().size())
+      .Add("slowlog_length", instance.observed().slow_log.size())
       .text();
 }
 
@@ -296,7 +296,7 @@ Result<std::string> Replication(CommandContext& /*context*/, Instance& instance,
       .Add("role", "master")
       .Add("connected_slaves", 0)
       .Add("master_failover_state", "no-failover")
-      .Add("master_replid", instance.run_id())
+      .Add("master_replid", instance.run().id)
       .Add("master_replid2", std::string(40, '0'))
       .Add("master_repl_offset", 0)
       .Add("second_repl_offset", -1)
@@ -329,7 +329,7 @@ Result<std::string> CommandStats(CommandContext& /*context*/, Instance& instance
   const doors::CommandTable& table = instance.commands();
   for (size_t i = 0; i < table.row_count(); ++i) {
     const doors::Command& command = table.row(i);
-    const doors::CallTotals totals = instance.Totals(command);
+    const doors::CallTotals totals = instance.dispatchers().Totals(command);
     if (totals.calls == 0 && totals.rejected == 0) continue;
     const double us = static_cast<double>(totals.ns) / 1000;
     section.Add(fmt::format("cmdstat_{}", command.name),
@@ -345,7 +345,7 @@ Result<std::string> CommandStats(CommandContext& /*context*/, Instance& instance
 Result<std::string> ErrorStats(CommandContext& /*context*/, Instance& instance,
                                InfoRates& /*rates*/) {
   Section section("Errorstats");
-  for (const auto& [code, count] : instance.errors().counts()) {
+  for (const auto& [code, count] : instance.observed().errors.counts()) {
     section.Add(fmt::format("errorstat_{}", code), fmt::format("count={}", count));
   }
   return section.text();
@@ -373,7 +373,7 @@ Result<std::string> LatencyStats(CommandContext& /*context*/, Instance& instance
       SettingOr(instance, "latency-tracking-info-percentiles", "50 99 99.9");
   const doors::CommandTable& table = instance.commands();
   for (size_t i = 0; i < table.row_count(); ++i) {
-    const doors::CallTotals totals = instance.Totals(table.row(i));
+    const doors::CallTotals totals = instance.dispatchers().Totals(table.row(i));
     if (totals.calls == 0) continue;
     section.Add(fmt::format("latency_percentiles_usec_{}", table.row(i).name),
                 Percentiles(totals, percentiles));

@@ -36,7 +36,7 @@ using doors::LatencyEvents;
 // --- Events -------------------------------------------------------------------------------------
 
 void LatencyLatest(AnswerContext& context, Instance& instance) {
-  const auto events = instance.latency_events().Summaries();
+  const auto events = instance.observed().latency_events.Summaries();
   context.reply.ArrayHeader(events.size());
   for (const LatencyEvents::Summary& event : events) {
     context.reply.ArrayHeader(4);
@@ -48,7 +48,7 @@ void LatencyLatest(AnswerContext& context, Instance& instance) {
 }
 
 void LatencyHistory(AnswerContext& context, Instance& instance) {
-  const auto samples = instance.latency_events().History(context.args[2]);
+  const auto samples = instance.observed().latency_events.History(context.args[2]);
   context.reply.ArrayHeader(samples.size());
   for (const LatencyEvents::Sample& sample : samples) {
     context.reply.ArrayHeader(2);
@@ -58,14 +58,14 @@ void LatencyHistory(AnswerContext& context, Instance& instance) {
 }
 
 void LatencyReset(AnswerContext& context, Instance& instance) {
-  const size_t forgotten = instance.latency_events().Reset(context.args.subspan(2));
+  const size_t forgotten = instance.observed().latency_events.Reset(context.args.subspan(2));
   context.reply.Integer(static_cast<int64_t>(forgotten));
 }
 
 // A line per sample, oldest first, as long as it took.
 void LatencyGraph(AnswerContext& context, Instance& instance) {
   constexpr int64_t kWidth = 60;
-  const auto samples = instance.latency_events().History(context.args[2]);
+  const auto samples = instance.observed().latency_events.History(context.args[2]);
   if (samples.empty()) {
     return context.Fail(
         fmt::format("ERR No samples available for event '{}'", doors::Quotable(context.args[2])));
@@ -83,9 +83,9 @@ void LatencyGraph(AnswerContext& context, Instance& instance) {
 }
 
 void LatencyDoctor(AnswerContext& context, Instance& instance) {
-  const auto events = instance.latency_events().Summaries();
+  const auto events = instance.observed().latency_events.Summaries();
   std::string text;
-  if (instance.latency_events().threshold_ms() == 0) {
+  if (instance.observed().latency_events.threshold_ms() == 0) {
     text =
         "Latency events are not monitored. CONFIG SET latency-monitor-threshold <milliseconds> "
         "begins to.\n";
@@ -134,7 +134,7 @@ void LatencyHistogram(AnswerContext& context, Instance& instance) {
   const bool shown = SettingOr(instance, "latency-tracking", "yes") == "yes";
   for (size_t i = 0; shown && i < table.row_count(); ++i) {
     if (!IsNamed(table.row(i), context.args.subspan(2))) continue;
-    const doors::CallTotals totals = instance.Totals(table.row(i));
+    const doors::CallTotals totals = instance.dispatchers().Totals(table.row(i));
     if (totals.calls > 0) called.emplace_back(table.row(i).name, totals);
   }
   context.reply.MapHeader(called.size());

@@ -63,7 +63,9 @@ Result<void> ConfigSet(CommandContext& context, doors::Settings& settings) {
 
 void ConfigResetStat(ConnectionContext& context, InfoRates& rates) {
   Instance& instance = context.dispatcher.instance();
-  instance.ResetStatistics(context.dispatcher);
+  instance.observed().errors.Reset();
+  instance.observed().expired_keys = 0;
+  instance.dispatchers().ResetCalls(context.dispatcher);
   if (instance.server() != nullptr) rates.network.Reset(instance.server()->stats());
   context.reply.Ok();
 }
@@ -187,7 +189,7 @@ void Shutdown(ConnectionContext& context) {
     }
   }
   if (!parser.ok()) return context.Fail(parser.error());
-  const auto& shutdown = context.dispatcher.instance().shutdown();
+  const auto& shutdown = context.dispatcher.instance().hooks().shutdown;
   if (!shutdown) return context.Fail("ERR Errors trying to SHUTDOWN. Check logs.");
   shutdown();
   // As in Redis the client learns of it by the end of the connection.
@@ -272,7 +274,9 @@ void AddAnswers(Instance& instance, std::span<const AnswerRow> rows) {
 void AddSlowLog(Instance& instance) {
   constexpr uint32_t kSlowLog = doors::kAdmin | doors::kLoading | doors::kStale;
   const auto with_log = [&instance](void (*answer)(AnswerContext&, doors::SlowLog&)) {
-    return [&instance, answer](AnswerContext& context) { answer(context, instance.slow_log()); };
+    return [&instance, answer](AnswerContext& context) {
+      answer(context, instance.observed().slow_log);
+    };
   };
   const AnswerRow kRows[] = {
       {"slowlog|get",

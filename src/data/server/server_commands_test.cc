@@ -176,7 +176,8 @@ TEST_F(ServerCommandsTest, SaveWaitsUntilEverythingIsDurable) {
   TestClient saver = server_.Connect();
   writer.Send({"SET", "k", "v"});
   const doors::Command& set = *server_.instance().commands().FindByName("set");
-  cairn::testing::Await("SET to run", [&] { return server_.instance().Totals(set).calls != 0; });
+  cairn::testing::Await("SET to run",
+                        [&] { return server_.instance().dispatchers().Totals(set).calls != 0; });
   saver.Send({"SAVE"});
   server_.store().MakeDurable();
   EXPECT_EQ(writer.Receive(), "OK");
@@ -210,7 +211,7 @@ TEST_F(ServerCommandsTest, TheRest) {
 
 TEST_F(ServerCommandsTest, ShutdownAsksTheApplication) {
   std::atomic<bool> asked = false;
-  server_.instance().set_shutdown([&] { asked = true; });
+  server_.instance().hooks().shutdown = [&] { asked = true; };
   TestClient client = server_.Connect();
   client.Send({"SHUTDOWN", "NOSAVE"});
   client.Send({"PING"});

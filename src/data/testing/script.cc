@@ -71,7 +71,7 @@ void DataServer::Play(std::string_view script) {
 }
 
 void DataServer::FireTimers() {
-  ExpiryTimers expiry(instance().pubsub(), instance().expired_keys());
+  ExpiryTimers expiry(instance().traffic().pubsub, instance().observed().expired_keys);
   store::TimerService timers(store(), clock(), Log::Silent());
   timers.Register(store::kTimerKeyExpiry, expiry);
   ReclaimTimers reclaim;

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "doors/resp/acl.h"
+#include "doors/resp/acl_checks.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/client_work.h"
 #include "doors/resp/command_audit.h"
@@ -73,8 +74,9 @@ class SaveUsers final : public ClientWork {
       reply.Ok();
     }
     // Here at once: nothing that comes behind it on this connection is executed any more.
-    dispatcher.EnforceAcl(session.id());
-    instance_.PostToAll([caller = session.id()](Dispatcher& each) { each.EnforceAcl(caller); });
+    EnforceAcl(dispatcher, session.id());
+    instance_.dispatchers().PostToAll(
+        [caller = session.id()](Dispatcher& each) { EnforceAcl(each, caller); });
   }
 
  private:

@@ -22,7 +22,7 @@ class Busy {
 
   // One run, from the thread that runs it. Others see it as long as this object lives.
   //
-  //   Busy::Run run(instance.busy(), Busy::Kind::kScript, sha, args, clock.MonotonicNs());
+  //   Busy::Run run(instance.traffic().busy, Busy::Kind::kScript, sha, args, clock.MonotonicNs());
   //   every few instructions: run.Check(clock.MonotonicNs()), and stop if it is killed(),
   //   must_end() or is past_limit()
   class Run {

@@ -45,14 +45,14 @@ void ClientId(ConnectionContext& context) {
 }
 
 void ClientGetName(ConnectionContext& context) {
-  const std::string name = context.session.name();
+  const std::string name = context.session.text(Session::About::kName);
   if (name.empty()) return context.reply.Null();
   context.reply.Bulk(name);
 }
 
 void ClientSetName(ConnectionContext& context) {
   if (!IsValidClientName(context.args[2])) return context.Fail(kBadClientName);
-  context.session.set_name(context.args[2]);
+  context.session.set_text(Session::About::kName, context.args[2]);
   context.reply.Ok();
 }
 
@@ -68,9 +68,9 @@ void ClientSetInfo(ConnectionContext& context) {
         fmt::format("ERR {} cannot contain spaces, newlines or special characters.", option));
   }
   if (is_name) {
-    context.session.set_library_name(value);
+    context.session.set_text(Session::About::kLibrary, value);
   } else {
-    context.session.set_library_version(value);
+    context.session.set_text(Session::About::kLibraryVersion, value);
   }
   context.reply.Ok();
 }
@@ -108,9 +108,10 @@ void ClientList(ConnectionContext& context) {
   if (!parser.Finish()) return context.Fail(parser.error());
   Instance& instance = context.dispatcher.instance();
   const Timestamp now = instance.clock().Now();
-  if (ids) return context.reply.Verbatim("txt", DescribeEach(*ids, instance.clients(), now));
+  if (ids)
+    return context.reply.Verbatim("txt", DescribeEach(*ids, instance.traffic().clients, now));
   std::string lines;
-  instance.clients().ForEach([&](const Session& session) {
+  instance.traffic().clients.ForEach([&](const Session& session) {
     if (!type || *type == TypeOf(session)) lines += session.Describe(now) + "\n";
   });
   context.reply.Verbatim("txt", lines);
@@ -172,7 +173,7 @@ KillFilter ParseKillFilter(ArgParser& parser, const Acl& acl) {
 int64_t Kill(ConnectionContext& context, const KillFilter& filter) {
   Instance& instance = context.dispatcher.instance();
   int64_t count = 0;
-  instance.clients().ForEach([&](Session& session) {
+  instance.traffic().clients.ForEach([&](Session& session) {
     if (!filter.Matches(session, context.session)) return;
     ++count;
     session.closing = true;
@@ -241,12 +242,14 @@ void ClientPauseCommand(ConnectionContext& context) {
   // A century is as good as for ever, and cannot overflow.
   constexpr int64_t kLongestMs = 100LL * 365 * 24 * 3600 * 1000;
   const int64_t until_ms = instance.clock().Now().millis() + std::min(timeout_ms, kLongestMs);
-  instance.Pause(Timestamp::FromMillis(until_ms), mode);
+  instance.traffic().pause.Begin(Timestamp::FromMillis(until_ms), mode, instance.clock().Now());
   context.reply.Ok();
 }
 
 void ClientUnpause(ConnectionContext& context) {
-  context.dispatcher.instance().Unpause();
+  Instance& instance = context.dispatcher.instance();
+  instance.traffic().pause.End();
+  instance.dispatchers().PostToAll([](Dispatcher& each) { each.RunHeld(); });
   context.reply.Ok();
 }
 
@@ -268,10 +271,10 @@ void ClientUnblock(ConnectionContext& context) {
   if (!parser.Finish()) return context.Fail(parser.error());
   Instance& instance = context.dispatcher.instance();
   bool found = false;
-  instance.clients().ForEach([&](Session& session) {
+  instance.traffic().clients.ForEach([&](Session& session) {
     found = found || (session.id() == static_cast<uint64_t>(id) && session.is_blocked);
   });
-  if (found) instance.Unblock(static_cast<uint64_t>(id), with);
+  if (found) instance.dispatchers().Unblock(static_cast<uint64_t>(id), with);
   context.reply.Integer(found ? 1 : 0);
 }
 

@@ -11,6 +11,10 @@
 namespace cairn::doors {
 namespace {
 
+// What a reply would be as the status of an HTTP response.
+constexpr int kFailedStatus = 400;
+constexpr int kLoginStatus = 401;
+
 // "ACL SETUSER"
 std::string SpokenName(const Command& command) {
   std::string name(command.name);
@@ -105,6 +109,25 @@ AuditEntry RefusedEntry(const Command& command, const AclUser* user, int status)
   AuditEntry entry = EntryFor(command, user);
   entry.status = status;
   return entry;
+}
+
+void NoteCall(const AclUser& user, uint8_t db, const Command& command, Args args, bool failed,
+              AuditLog& log) {
+  if (failed) return log.Count(RefusedEntry(command, &user, kFailedStatus));
+  if (!AuditsInTransaction(command)) log.Keep(EntryOf(command, args, &user, db));
+}
+
+void CountFailedLogin(std::string_view method, std::string_view path, std::string_view peer,
+                      AuditLog& log) {
+  const std::string_view host = peer.substr(0, peer.rfind(':'));
+  log.Count({.principal = {},
+             .role = {},
+             .method = std::string(method),
+             .path = std::string(path),
+             .status = kLoginStatus,
+             .query = {},
+             .detail = fmt::format("from {}", host),
+             .kind = fmt::format("login {}", host)});
 }
 
 RunHandler WithAudit(RunHandler run, AuditLog& log) {

@@ -34,6 +34,13 @@ AuditEntry EntryOf(const Command& command, Args args, const AclUser* user, uint8
 // One that was refused, or failed: without its arguments, which have led to nothing.
 AuditEntry RefusedEntry(const Command& command, const AclUser* user, int status);
 
+// A call of an audited command has ended; if it has written, its entry is part of that already.
+void NoteCall(const AclUser& user, uint8_t db, const Command& command, Args args, bool failed,
+              AuditLog& log);
+// Somebody at `peer` has presented a secret that lets nobody in.
+void CountFailedLogin(std::string_view method, std::string_view path, std::string_view peer,
+                      AuditLog& log);
+
 // The same, with the entry as part of their transaction.
 RunHandler WithAudit(RunHandler run, AuditLog& log);
 std::unique_ptr<ClientWork> WithAudit(std::unique_ptr<ClientWork> work, AuditEntry entry,

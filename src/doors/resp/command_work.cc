@@ -12,8 +12,8 @@ CommandWork::CommandWork(const Call& call, Caller caller, Instance& instance)
       call_(owned_.view()),
       caller_(std::move(caller)),
       instance_(instance),
-      meter_(instance.reply_bounds()),
-      args_charge_(instance.reply_bounds().budget, owned_.bytes()) {
+      meter_(instance.reply_bounds().anywhere),
+      args_charge_(instance.reply_bounds().anywhere.budget, owned_.bytes()) {
   CAIRN_CHECK(call_.command.run, "{} does not run in a transaction", call_.command.name);
   CAIRN_CHECK((call_.request != nullptr) == static_cast<bool>(call_.command.parse),
               "{}: the request does not belong to the row", call_.command.name);
@@ -33,8 +33,8 @@ Result<void> CommandWork::Run(store::Transaction& transaction) {
   const Clock& clock = instance_.clock();
   const uint64_t begin_ns = clock.MonotonicNs();
   CommandContext context(transaction, call_, caller_,
-                         net::RespWriter(reply_, caller_.protocol, &meter_), instance_.pubsub(),
-                         held);
+                         net::RespWriter(reply_, caller_.protocol, &meter_),
+                         instance_.traffic().pubsub, held);
   Result<void> result = RunHandlerOf(context, meter_);
   if (meter_.overrun()) reply_ = {};
   failed_ = context.failed;
@@ -61,7 +61,8 @@ void CommandWork::Finish(Dispatcher& dispatcher, Session& session) {
 void CommandWork::GiveUp(Session& session) {
   if (!meter_.overrun()) return;
   const net::OutputLimits limits = instance_.server()->output_limits(net::OutputClass::kNormal);
-  if (limits.hard_bytes == 0 || limits.hard_bytes >= instance_.reply_bounds().limit) return;
+  if (limits.hard_bytes == 0 || limits.hard_bytes >= instance_.reply_bounds().anywhere.limit)
+    return;
   instance_.log().Warn("closing a client whose reply passes client-output-buffer-limit",
                        {{"client", session.connection().peer()}});
   session.connection().CloseNow();

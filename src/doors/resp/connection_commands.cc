@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "doors/resp/arg_parser.h"
+#include "doors/resp/command_audit.h"
 #include "doors/resp/dispatcher.h"
 #include "doors/resp/instance.h"
 #include "doors/resp/session.h"
@@ -33,9 +34,9 @@ bool Authenticate(ConnectionContext& context, std::string_view name, std::string
                               .object = std::string(context.args[0]),
                               .user = std::string(name)},
                              context.session.Describe(now), now);
-    instance.CountFailedLogin("RESP", "AUTH", context.connection.peer());
-    instance.failed_logins().Note(instance.clock().MonotonicNs(), context.connection.peer(),
-                                  instance.log());
+    CountFailedLogin("RESP", "AUTH", context.connection.peer(), instance.observed().audit);
+    instance.observed().failed_logins.Note(instance.clock().MonotonicNs(),
+                                           context.connection.peer(), instance.log());
     context.dispatcher.DelayReplies(context.session,
                                     FailedLogins::DelayAfter(++context.session.failed_logins));
     return false;
@@ -63,7 +64,7 @@ void Echo(ConnectionContext& context) { context.reply.Bulk(context.args[1]); }
 void Auth(ConnectionContext& context) {
   const Args args = context.args;
   if (args.size() > 3) return context.Fail(kSyntaxError);
-  if (args.size() == 2 && !context.dispatcher.instance().needs_password() &&
+  if (args.size() == 2 && !context.dispatcher.instance().acl().auth_required() &&
       context.dispatcher.instance().acl().default_user()->rules()->nopass()) {
     return context.Fail(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
@@ -110,11 +111,11 @@ void Hello(ConnectionContext& context) {
   const Result<HelloOptions> options = ParseHello(context.args);
   if (!options.ok()) return context.Fail(options.error().message);
   Session& session = context.session;
-  const Instance& instance = context.dispatcher.instance();
+  Instance& instance = context.dispatcher.instance();
   if (options->auth && !Authenticate(context, options->auth->first, options->auth->second)) {
     return context.Fail(kWrongPassword);
   }
-  if (!session.authenticated && instance.needs_password()) {
+  if (!session.authenticated && instance.acl().auth_required()) {
     return context.Fail(
         "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
         "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
@@ -122,7 +123,7 @@ void Hello(ConnectionContext& context) {
   }
   if (options->name) {
     if (!IsValidClientName(*options->name)) return context.Fail(kBadClientName);
-    session.set_name(*options->name);
+    session.set_text(Session::About::kName, *options->name);
   }
   if (options->protocol) session.protocol = static_cast<int>(*options->protocol);
 
@@ -161,7 +162,7 @@ void Quit(ConnectionContext& context) {
 void Reset(ConnectionContext& context) {
   context.session.Reset();
   context.session.set_user(context.dispatcher.instance().acl().default_user());
-  SetAuthenticated(context, !context.dispatcher.instance().needs_password());
+  SetAuthenticated(context, !context.dispatcher.instance().acl().auth_required());
   net::RespWriter(context.reply.out(), context.session.protocol).Simple("RESET");
 }
 

@@ -63,7 +63,7 @@ TEST(ConnectionCommandsTest, TheAnswerToAWrongPasswordIsHeldBackAndHoldsUpNobody
   EXPECT_GE(std::chrono::steady_clock::now() - began, FailedLogins::DelayAfter(1));
   EXPECT_EQ(guesser.Receive(), "OK");
   EXPECT_EQ(guesser.Receive(), "PONG");
-  EXPECT_EQ(server.instance().failed_logins().count(), 1U);
+  EXPECT_EQ(server.instance().observed().failed_logins.count(), 1U);
 }
 
 TEST(ConnectionCommandsTest, NothingWorksBeforeAuthentication) {

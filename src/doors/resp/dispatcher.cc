@@ -9,9 +9,11 @@
 #include "base/check.h"
 #include "doors/access/error_table.h"
 #include "doors/access/limits.h"
+#include "doors/resp/acl_checks.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/command_audit.h"
 #include "doors/resp/command_work.h"
+#include "doors/resp/tracked_reads.h"
 
 namespace cairn::doors {
 namespace {
@@ -70,9 +72,9 @@ Dispatcher::Dispatcher(Instance& instance, net::Loop& loop)
       self_(std::make_shared<Dispatcher*>(this)),
       store_(instance.store()),
       clock_(instance.clock()),
-      turn_(instance.turns().Of(loop)),
+      turn_(instance.traffic().turns.Of(loop)),
       counters_(instance.commands().row_count()),
-      audience_(instance.pubsub().Join(
+      audience_(instance.traffic().pubsub.Join(
           [this](const std::shared_ptr<const PubSub::Message>& message, store::Commit commit) {
             Post([message, commit](Dispatcher& self) { self.Deliver(*message, commit); });
           })),
@@ -84,7 +86,7 @@ Dispatcher::Dispatcher(Instance& instance, net::Loop& loop)
         }
       }),
       on_pool_(std::make_shared<std::atomic<uint64_t>>(0)) {
-  instance_.Join(*this);
+  instance_.dispatchers().Join(*this);
   turn_->set_release([this](store::Commit durable, const std::optional<Error>& failure) {
     Release(durable, failure);
   });
@@ -93,9 +95,9 @@ Dispatcher::Dispatcher(Instance& instance, net::Loop& loop)
 Dispatcher::~Dispatcher() {
   *self_ = nullptr;
   turn_->set_release(nullptr);
-  instance_.Leave(*this);
-  instance_.pubsub().Leave(audience_);
-  instance_.busy().EndAll();
+  instance_.dispatchers().Leave(*this);
+  instance_.traffic().pubsub.Leave(audience_);
+  instance_.traffic().busy.EndAll();
   while (const uint64_t running = on_pool_->load()) on_pool_->wait(running);
 }
 
@@ -106,9 +108,9 @@ void Dispatcher::Post(std::function<void(Dispatcher&)> function) {
 }
 
 std::unique_ptr<net::RespSession> Dispatcher::Open(net::RespConnection& connection) {
-  auto session = std::make_unique<Session>(connection, instance_.clients(),
+  auto session = std::make_unique<Session>(connection, instance_.traffic(), audience_,
                                            instance_.acl().default_user(), clock_.Now());
-  session->authenticated = !instance_.needs_password();
+  session->authenticated = !instance_.acl().auth_required();
   connection.set_authenticated(session->authenticated);
   return session;
 }
@@ -131,15 +133,15 @@ void Dispatcher::ExecuteKnowing(net::RespConnection& connection, Args args,
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipThis;
   const Command* command = Admit(session, args);
   if (command == nullptr) return;
-  if (instance_.pause().any() && HoldIfPaused(session, *command, args, may_write)) return;
+  if (instance_.traffic().pause.any() && HoldIfPaused(session, *command, args, may_write)) return;
   session.last_command = command;
-  if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
+  if (instance_.dispatchers().monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
     FeedMonitors(session, *command, args);
   }
   if (session.multi.open && !command->runs_in_multi) {
     Queue(session, *command, args);
   } else if (session.tracking != nullptr) [[unlikely]] {
-    RememberReads(session, *command, args);
+    RememberReads(instance_.traffic().tracking, session, *command, args);
     Run(session, *command, args);
     // CLIENT CACHING is about one request, or one transaction.
     const bool about_clients =
@@ -165,21 +167,22 @@ const Command* Dispatcher::Admit(Session& session, Args args) {
     Reject(session, nullptr, UnknownSubcommand(*command, args[1]));
   } else if (!command->AcceptsArity(args.size())) {
     Reject(session, command, WrongArity(command->name));
-  } else if (!session.authenticated && instance_.needs_password() && !command->Has(kNoAuth)) {
+  } else if (!session.authenticated && instance_.acl().auth_required() && !command->Has(kNoAuth)) {
     Reject(session, command, "NOAUTH Authentication required.");
   } else if (session.multi.open && command->Has(kNoMulti)) {
     Reject(session, command, "ERR Command not allowed inside a transaction");
-  } else if (const auto refusal =
-                 session.user().unrestricted()
-                     ? std::nullopt
-                     : CheckAcl(session, *command, args, session.in_multi ? "multi" : "toplevel")) {
+  } else if (const auto refusal = session.user().unrestricted()
+                                      ? std::nullopt
+                                      : CheckAcl(instance_, session, *command, args,
+                                                 session.in_multi ? "multi" : "toplevel")) {
     Reject(session, command, RefusalText(*refusal, *command));
   } else if (session.confined() && !command->while_subscribed) [[unlikely]] {
     Reject(session, command,
            fmt::format("ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / "
                        "QUIT / RESET are allowed in this context",
                        command->name));
-  } else if (const auto busy = instance_.busy().Refusal(); busy && !command->Has(kAllowBusy)) {
+  } else if (const auto busy = instance_.traffic().busy.Refusal();
+             busy && !command->Has(kAllowBusy)) {
     Reject(session, command, *busy);
   } else {
     return command;
@@ -201,36 +204,6 @@ void Dispatcher::Reject(Session& session, const Command* command, std::string_vi
     reply.Error(error);
   }
   Replied(session, start, {});
-}
-
-std::optional<AclRefusal> Dispatcher::CheckAcl(const Session& session, const Command& command,
-                                               Args args, std::string_view context) {
-  const std::optional<AclRefusal> refusal = session.user().rules()->Check(command, args);
-  if (!refusal) return std::nullopt;
-  instance_.LogAclRefusal(*refusal, command, args, context, session.caller());
-  return refusal;
-}
-
-void Dispatcher::EnforceAcl(uint64_t caller) {
-  net::RespServer* server = instance_.server();
-  if (server == nullptr) return;
-  server->ForEachConnection(loop_, [&](net::RespConnection& connection) {
-    Session& session = SessionOf(connection);
-    bool allowed = !session.user().deleted();
-    if (allowed && session.subscribed() && !session.user().unrestricted()) {
-      const auto rules = session.user().rules();
-      allowed = session.subscriptions->AllOf([&](const std::string& name, bool is_pattern) {
-        return rules->AllowsChannel(name, is_pattern);
-      });
-    }
-    if (allowed) return;
-    session.closing = true;
-    if (session.id() == caller) {
-      connection.CloseAfterReplies();
-    } else {
-      connection.CloseNow();
-    }
-  });
 }
 
 void Dispatcher::Queue(Session& session, const Command& command, Args args) {
@@ -277,13 +250,13 @@ void Dispatcher::Run(Session& session, const Command& command, Args args) {
   if (std::unique_ptr<ClientWork> work = command.prepare(context)) {
     if (command.is_audited) {
       AuditEntry entry = EntryOf(command, args, &session.user(), session.db);
-      work = WithAudit(std::move(work), std::move(entry), instance_.audit());
+      work = WithAudit(std::move(work), std::move(entry), instance_.observed().audit);
     }
     return RunWork(session, std::move(work));
   }
   counters_.Ran(command.index, 0, context.failed);
   if (command.is_audited) {
-    instance_.Audit(session.user(), session.db, command, args, context.failed);
+    NoteCall(session.user(), session.db, command, args, context.failed, instance_.observed().audit);
   }
   Replied(session, start, {});
 }
@@ -299,7 +272,7 @@ void Dispatcher::RunOnConnection(Session& session, const Command& command, Args 
 
 // The first argument of nearly every request is its key; where it is not, nothing is lost.
 void Dispatcher::Expect(net::RespConnection& connection, std::span<const Args> requests) {
-  const Instance::KeyEncoder encode = instance_.key_encoder();
+  const Hooks::KeyEncoder encode = instance_.hooks().key_encoder;
   if (encode == nullptr) return;
   const uint8_t db = SessionOf(connection).db;
   expected_bytes_.resize(std::max(expected_bytes_.size(), requests.size()));
@@ -327,7 +300,7 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
   KeyLookups lookups;
   HeldScopes held{.exclusive = scopes_.exclusive()};
   std::optional<Serving> serving;
-  net::ReplyMeter meter(instance_.loop_reply_bounds(), start);
+  net::ReplyMeter meter(instance_.reply_bounds().on_loop, start);
   store::Group& group = turn_->group();
   const auto body = [&](store::Transaction& transaction) -> Result<void> {
     out.resize(start);
@@ -338,15 +311,15 @@ void Dispatcher::RunInGroup(Session& session, const Command& command, Args args)
     if (caller.origin != 0) [[unlikely]]
       transaction.set_origin(caller.origin);
     CommandContext context(transaction, call, caller, net::RespWriter(out, caller.protocol, &meter),
-                           instance_.pubsub(), held);
+                           instance_.traffic().pubsub, held);
     Result<void> result = RunHandlerOf(context, meter);
     if (meter.overrun()) result = TooLargeForLoop();
     failed = context.failed;
     lookups = context.lookups;
-    if (!result.ok() || group.woken().size() == woken || !instance_.waiters().anyone()) {
+    if (!result.ok() || group.woken().size() == woken || !instance_.traffic().waiters.anyone()) {
       return result;
     }
-    if (!serving) serving.emplace(instance_.waiters());
+    if (!serving) serving.emplace(instance_.traffic().waiters);
     const auto topics = [&group] { return group.woken(); };
     return serving->Serve(transaction, scopes_, held, topics, woken);
   };
@@ -374,20 +347,20 @@ void Dispatcher::Count(const Session& session, const Command& command, Args args
                        bool failed) {
   counters_.Ran(command.index, ns, failed);
   if (command.is_audited) [[unlikely]] {
-    instance_.Audit(session.user(), session.db, command, args, failed);
+    NoteCall(session.user(), session.db, command, args, failed, instance_.observed().audit);
   }
   if (session.attachment != nullptr) [[unlikely]]
     session.attachment->Ran(command, args);
   const uint64_t us = ns / 1000;
-  if (LatencyEvents& events = instance_.latency_events(); events.Wants(us)) {
+  if (LatencyEvents& events = instance_.observed().latency_events; events.Wants(us)) {
     events.Add(command.Has(kFast) ? "fast-command" : "command", clock_.Now(),
                static_cast<int64_t>(us / 1000));
   }
-  SlowLog& slow_log = instance_.slow_log();
+  SlowLog& slow_log = instance_.observed().slow_log;
   if (!slow_log.Wants(us) || command.Has(kSkipSlowLog)) return;
   static constexpr std::string_view kRedacted[] = {"(redacted)"};
   slow_log.Add(clock_.Now(), us, command.secret ? Args(kRedacted) : args,
-               session.connection().peer(), session.name());
+               session.connection().peer(), session.text(Session::About::kName));
 }
 
 // --- Replies ------------------------------------------------------------------------------------
@@ -407,7 +380,7 @@ void Dispatcher::Replied(Session& session, size_t start, const store::Dependency
 
 void Dispatcher::CountError(std::string_view reply) {
   reply.remove_prefix(1);
-  instance_.errors().Count(reply.substr(0, reply.find_first_of(" \r")));
+  instance_.observed().errors.Count(reply.substr(0, reply.find_first_of(" \r")));
 }
 
 void Dispatcher::FailWith(Session& session, size_t start, const Error& error) {
@@ -510,7 +483,7 @@ bool Dispatcher::Joins(const Session& session, Args args) const {
   const Command& command = *found.command;
   return command.AcceptsArity(args.size()) && MayShare(command) && !session.multi.open &&
          (session.user().unrestricted() || !session.user().rules()->Check(command, args)) &&
-         !instance_.pause().any() && !instance_.busy().Refusal();
+         !instance_.traffic().pause.any() && !instance_.traffic().busy.Refusal();
 }
 
 void Dispatcher::Gather(Session& session, const Command& command, Args args) {
@@ -560,9 +533,9 @@ void Dispatcher::SubmitDeferred() {
 void Dispatcher::Submit(const std::shared_ptr<Batch>& batch) {
   on_pool_->fetch_add(1);
   const bool is_large = batch->request_bytes() >= kLargeRequestBytes;
-  ThreadPool& pool = is_large ? instance_.large_pool() : instance_.pool();
+  ThreadPool& pool = is_large ? instance_.pools().large : instance_.pools().store;
   const bool accepted = pool.Submit([this, batch, on_pool = on_pool_] {
-    batch->Run(store_, instance_.waiters());
+    batch->Run(store_, instance_.traffic().waiters);
     Post([batch](Dispatcher& self) { self.Complete(*batch); });
     on_pool->fetch_sub(1);
     on_pool->notify_all();

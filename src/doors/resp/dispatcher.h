@@ -18,6 +18,7 @@
 #include "doors/resp/client_work.h"
 #include "doors/resp/command.h"
 #include "doors/resp/instance.h"
+#include "doors/resp/monitor.h"
 #include "doors/resp/pubsub.h"
 #include "doors/resp/session.h"
 #include "doors/resp/statistics.h"
@@ -63,7 +64,6 @@ class Dispatcher final : public net::RespHandler {
   Instance& instance() { return instance_; }
   net::Loop& loop() { return loop_; }
   CallCounters& counters() { return counters_; }
-  const CallCounters& counters() const { return counters_; }
 
   // Calls `function` on the loop's thread if the dispatcher is still there then. From any thread.
   void Post(std::function<void(Dispatcher&)> function);
@@ -85,26 +85,10 @@ class Dispatcher final : public net::RespHandler {
   void Unblock(uint64_t connection_id, UnblockWith with);
   // For TrackedClient: brings messages to this loop.
   const Tracking::Post& tracking_post() const { return tracking_post_; }
-  // The session reads what the command names: remembered if it tracks its reads.
-  void RememberReads(Session& session, const Command& command, Args args);
-  // It has read it already, without anybody remembering: told that it may have changed.
-  void DisownReads(Session& session, const Command& command, Args args);
-
   // Writes `text`, whole messages that nobody asked for, to a connection of this loop if it is
   // still there: between its replies. Posted, as Deliver is; all that it shows is durable.
   void Push(uint64_t connection_id, std::string text);
-  // What the connection listens to; made when it is first asked for.
-  Subscriptions& SubscriptionsOf(Session& session);
-  // From now on the session sees every command that is not an operator's, of all loops.
-  void StartMonitor(Session& session);
-  // Shows a line to those of this loop; from any thread, in the order of the calls.
-  void ShowToMonitors(std::shared_ptr<const std::string> line);
-  // Users have changed: closes connections of those that are gone, and those that listen to what
-  // they may not any more. `caller` still gets its reply.
-  void EnforceAcl(uint64_t caller);
-  // Whether the session's user may not call the command; then it is in the log, with `context`.
-  std::optional<AclRefusal> CheckAcl(const Session& session, const Command& command, Args args,
-                                     std::string_view context);
+  MonitorFeed& monitors() { return monitors_; }
   // Executes the requests that CLIENT PAUSE has held back and that may run now.
   void RunHeld();
 
@@ -114,10 +98,6 @@ class Dispatcher final : public net::RespHandler {
     uint64_t connection_id;
     OwnedArgs args;
   };
-
-  static Session& SessionOf(net::RespConnection& connection) {
-    return static_cast<Session&>(connection.session());
-  }
 
   // The checks, in Redis's order. Returns the command, or null when it has replied.
   const Command* Admit(Session& session, Args args);
@@ -167,7 +147,6 @@ class Dispatcher final : public net::RespHandler {
   void SealAll(Session& session);
   void Release(store::Commit durable, const std::optional<Error>& failure);
   void FeedMonitors(const Session& session, const Command& command, Args args);
-  void WriteToMonitors(const std::string& line);
   void CountError(std::string_view reply);
   void Deliver(const PubSub::Message& message, store::Commit commit);
   // Writes the messages about changed keys that have come. Called before each request, so that
@@ -212,9 +191,7 @@ class Dispatcher final : public net::RespHandler {
   std::atomic<bool> invalidations_came_{false};
   std::mutex invalidations_mutex_;
   std::vector<ComingInvalidations> invalidations_;  // in order, not yet written
-  std::vector<uint64_t> monitors_;                  // connections; some may be gone
-  std::mutex monitor_lines_mutex_;
-  std::vector<std::shared_ptr<const std::string>> monitor_lines_;  // not yet written
+  MonitorFeed monitors_{*this};
 
   std::vector<std::unique_ptr<Deferred>> deferred_;  // of this turn, each to run alone
   std::vector<std::unique_ptr<Deferred>> gathered_;  // of this turn, to run with others

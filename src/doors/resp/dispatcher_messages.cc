@@ -1,5 +1,5 @@
 // What the dispatcher writes to connections that did not ask for it just now: messages of channels,
-// and what MONITOR shows.
+// and of keys that a client caches.
 
 #include <atomic>
 #include <memory>
@@ -48,56 +48,10 @@ void WriteBrokenRedirect(uint64_t target, net::RespWriter writer) {
 
 }  // namespace
 
-Subscriptions& Dispatcher::SubscriptionsOf(Session& session) {
-  if (session.subscriptions == nullptr) {
-    session.subscriptions =
-        std::make_unique<Subscriptions>(instance_.pubsub(), audience_, session.id());
-  }
-  return *session.subscriptions;
-}
-
-void Dispatcher::StartMonitor(Session& session) {
-  if (session.monitor) return;
-  session.monitor = true;
-  std::atomic<size_t>& count = instance_.monitors();
-  ++count;
-  session.monitoring = store::Subscription([&count] { --count; });
-  session.connection().set_output_class(net::OutputClass::kPubSub);
-  monitors_.push_back(session.id());
-}
-
 void Dispatcher::FeedMonitors(const Session& session, const Command& command, Args args) {
   if (command.Has(kAdmin)) return;
-  instance_.FeedMonitors(
+  instance_.dispatchers().FeedMonitors(
       MonitorLine(clock_.Now(), session.db, session.connection().peer(), command, args));
-}
-
-// What is posted from the loop itself may be overtaken by what the pool posts, so the lines stand
-// in a line of their own.
-void Dispatcher::ShowToMonitors(std::shared_ptr<const std::string> line) {
-  const std::lock_guard lock(monitor_lines_mutex_);
-  monitor_lines_.push_back(std::move(line));
-  if (monitor_lines_.size() > 1) return;  // somebody is already on the way
-  Post([](Dispatcher& self) {
-    std::vector<std::shared_ptr<const std::string>> lines;
-    {
-      const std::lock_guard inner(self.monitor_lines_mutex_);
-      lines.swap(self.monitor_lines_);
-    }
-    for (const auto& each : lines) self.WriteToMonitors(*each);
-  });
-}
-
-void Dispatcher::WriteToMonitors(const std::string& line) {
-  net::RespServer* server = instance_.server();
-  if (server == nullptr) return;
-  std::erase_if(monitors_, [&](uint64_t id) {
-    net::RespConnection* connection = server->Find(loop_, id);
-    if (connection == nullptr || !SessionOf(*connection).monitor) return true;
-    net::RespWriter(connection->out(), SessionOf(*connection).protocol).Simple(line);
-    connection->Seal(0, 0);
-    return false;
-  });
 }
 
 // Posted, so that no reply is half written and none is waiting to be sealed.
@@ -105,7 +59,8 @@ void Dispatcher::Deliver(const PubSub::Message& message, store::Commit commit) {
   net::RespServer* server = instance_.server();
   if (server == nullptr) return;
   const uint64_t ticket = TicketOf(commit);
-  for (const PubSub::Receivers& receivers : instance_.pubsub().ReceiversOf(audience_, message)) {
+  for (const PubSub::Receivers& receivers :
+       instance_.traffic().pubsub.ReceiversOf(audience_, message)) {
     for (const uint64_t id : receivers.connections) {
       net::RespConnection* connection = server->Find(loop_, id);
       if (connection == nullptr) continue;
@@ -141,31 +96,10 @@ void Dispatcher::WriteHeld(Session& session) const {
 
 bool Dispatcher::HoldsMessages(const Session& session) const {
   if (session.with_pool || session.unsealed.count != 0) return true;
-  return session.blocked && !instance_.waiters().IsWaiting(session.blocked->place->id());
+  return session.blocked && !instance_.traffic().waiters.IsWaiting(session.blocked->place->id());
 }
 
 // --- Client-side caching ------------------------------------------------------------------------
-
-void Dispatcher::RememberReads(Session& session, const Command& command, Args args) {
-  Tracking& tracking = instance_.tracking();
-  TrackedClient& client = *session.tracking;
-  client.reads_since.reset();
-  if (!client.remembers()) return;
-  client.reads_since = tracking.changes();
-  if (NamesReadKeys(command)) tracking.Remember(session.id(), KeysIn(command, args));
-}
-
-void Dispatcher::DisownReads(Session& session, const Command& command, Args args) {
-  if (session.tracking == nullptr || !session.tracking->remembers() || !NamesReadKeys(command)) {
-    return;
-  }
-  Tracking::Invalidations messages;
-  for (const std::string_view key : KeysIn(command, args)) {
-    messages.push_back(
-        {session.id(), std::make_shared<std::vector<std::string>>(1, std::string(key))});
-  }
-  tracking_post_(std::move(messages), store::Commit{});
-}
 
 void Dispatcher::TakeInvalidations() {
   if (!invalidations_came_.load(std::memory_order_relaxed)) [[likely]]
@@ -191,10 +125,11 @@ void Dispatcher::Invalidate(const Tracking::Invalidations& messages, store::Comm
     const uint64_t redirect = session.tracking->options().redirect;
     if (redirect == 0) {
       InvalidateFor(message.client, message, ticket);
-    } else if (server->Find(loop_, redirect) != nullptr && instance_.clients().IsOpen(redirect)) {
+    } else if (server->Find(loop_, redirect) != nullptr &&
+               instance_.traffic().clients.IsOpen(redirect)) {
       InvalidateFor(redirect, message, ticket);
-    } else if (instance_.clients().IsOpen(redirect)) {
-      instance_.PostToAll([redirect, message, ticket](Dispatcher& each) {
+    } else if (instance_.traffic().clients.IsOpen(redirect)) {
+      instance_.dispatchers().PostToAll([redirect, message, ticket](Dispatcher& each) {
         each.InvalidateFor(redirect, message, ticket);
       });
     } else {

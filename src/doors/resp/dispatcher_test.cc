@@ -122,14 +122,15 @@ class DispatcherTest : public ::testing::Test {
   // Returns once the command has run that often, so that nothing depends on timing.
   void AwaitCalls(std::string_view name, uint64_t calls) {
     const Command& command = *server_.instance().commands().FindByName(name);
-    cairn::testing::Await("the command to run",
-                          [&] { return server_.instance().Totals(command).calls >= calls; });
+    cairn::testing::Await("the command to run", [&] {
+      return server_.instance().dispatchers().Totals(command).calls >= calls;
+    });
   }
 
   // Returns once that many requests wait for the end of a pause.
   void AwaitHeld(size_t requests) {
     cairn::testing::Await("the requests to be held",
-                          [&] { return server_.instance().held() == requests; });
+                          [&] { return server_.instance().traffic().held == requests; });
   }
 
   // Whether something has arrived for the client after the loop has gone round once more.
@@ -287,7 +288,7 @@ TEST_F(DispatcherTest, AClientMayLeaveWhileItsRequestIsOnThePool) {
   EXPECT_EQ(server_.Run({"PING"}), "PONG");
   go_.set_value();
   cairn::testing::Await("the client to be forgotten",
-                        [&] { return server_.instance().clients().count() <= 1; });
+                        [&] { return server_.instance().traffic().clients.count() <= 1; });
   EXPECT_EQ(server_.Run({"PING"}), "PONG");
 }
 
@@ -412,17 +413,17 @@ TEST_F(DispatcherTest, CountsCallsFailuresAndRejections) {
   server_.Run({"t.get", "nosuch"});
   server_.Run({"t.get"});
   Instance& instance = server_.instance();
-  const CallTotals totals = instance.Totals(*instance.commands().FindByName("t.get"));
+  const CallTotals totals = instance.dispatchers().Totals(*instance.commands().FindByName("t.get"));
   EXPECT_EQ(totals.calls, 2U);
   EXPECT_EQ(totals.failed, 1U);
   EXPECT_EQ(totals.rejected, 1U);
 }
 
 TEST_F(DispatcherTest, LogsSlowCallsWithoutSecrets) {
-  server_.instance().slow_log().set_threshold_us(0);
+  server_.instance().observed().slow_log.set_threshold_us(0);
   server_.Run({"t.put", "k", "1"});
   server_.Run({"AUTH", "hunter2"});
-  const auto entries = server_.instance().slow_log().Newest(2);
+  const auto entries = server_.instance().observed().slow_log.Newest(2);
   ASSERT_EQ(entries.size(), 2U);
   EXPECT_EQ(entries[0].args, std::vector<std::string>{"(redacted)"});
   EXPECT_EQ(entries[1].args, (std::vector<std::string>{"t.put", "k", "1"}));

@@ -88,7 +88,7 @@ class WriteQuestion final : public ClientWork {
 void Dispatcher::RunBlocking(Session& session, const Command& command, Args args) {
   Caller caller = session.caller();
   caller.may_block = true;
-  caller.must_wait = instance_.waiters().AnyoneWaits(KeyTopics(command, args, caller.db));
+  caller.must_wait = instance_.traffic().waiters.AnyoneWaits(KeyTopics(command, args, caller.db));
   RunWork(session, std::make_unique<CommandWork>(Call(command, args), caller, instance_));
 }
 
@@ -103,7 +103,7 @@ void Dispatcher::Park(Session& session, const Call& call, std::string timeout_re
     if (blocked.ended) return EndWait(session, *blocked.ended);
     const uint64_t place = blocked.place->id();
     for (const store::Topic topic : std::exchange(blocked.asked, {})) {
-      instance_.waiters().FoundNothing(place, topic);
+      instance_.traffic().waiters.FoundNothing(place, topic);
     }
     return;
   }
@@ -132,7 +132,7 @@ void Dispatcher::Park(Session& session, const Call& call, std::string timeout_re
   Waiters::JoinOptions options{.missed_nothing = still_held && WaitsForKeys(command)};
   if (blocking.when_cleared) options.everyone = ClearedTopic(session.db);
   Waiters::Service service{make_work, TellOf(connection_id), WaitsForKeys(command)};
-  blocked.place = instance_.waiters().Join(topics, kind, ask, std::move(service), options);
+  blocked.place = instance_.traffic().waiters.Join(topics, kind, ask, std::move(service), options);
   if (blocking.timeout_ms) {
     blocked.timer = loop_.After(std::chrono::milliseconds(*blocking.timeout_ms),
                                 [=, this] { Unblock(connection_id, UnblockWith::kTimeout); });
@@ -227,7 +227,7 @@ void Dispatcher::Unblock(uint64_t connection_id, UnblockWith with) {
     return;
   }
   // Served already: its reply is on the way. Or just now; if that fails, it looks once more.
-  if (!instance_.waiters().Withdraw(session.blocked->place->id())) {
+  if (!instance_.traffic().waiters.Withdraw(session.blocked->place->id())) {
     session.blocked->ended = with;
     return;
   }
@@ -279,7 +279,7 @@ bool Dispatcher::HoldIfPaused(Session& session, const Command& command, Args arg
   // Who paused everything must be able to end it.
   if (command.name == "client|unpause") return false;
   const Timestamp now = clock_.Now();
-  const ClientPause& pause = instance_.pause();
+  const ClientPause& pause = instance_.traffic().pause;
   if (!pause.Holds(true, now)) return false;
   if (!pause.Holds(false, now)) {
     if (!may_write) may_write = MayWrite(session, command, args);
@@ -291,13 +291,14 @@ bool Dispatcher::HoldIfPaused(Session& session, const Command& command, Args arg
   }
   session.connection().Pause(net::PauseReason::kBlocked);
   held_.push_back({session.id(), OwnedArgs(args)});
-  ++instance_.held();
+  ++instance_.traffic().held;
   if (held_.size() == 1) ArmHeldTimer();
   return true;
 }
 
 void Dispatcher::ArmHeldTimer() {
-  const int64_t left_us = std::max<int64_t>(instance_.pause().until().us - clock_.Now().us, 0);
+  const int64_t left_us =
+      std::max<int64_t>(instance_.traffic().pause.until().us - clock_.Now().us, 0);
   held_timer_ = loop_.After(std::chrono::microseconds(left_us), [this] { RunHeld(); });
 }
 
@@ -305,7 +306,7 @@ void Dispatcher::RunHeld() {
   held_timer_.Cancel();
   std::vector<net::RespConnection*> served;
   for (const Held& held : std::exchange(held_, {})) {
-    --instance_.held();
+    --instance_.traffic().held;
     net::RespConnection* connection = instance_.server()->Find(loop_, held.connection_id);
     if (connection == nullptr) continue;
     // Resumed first, so that the request may pause its connection again.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <utility>
+
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/connection_commands.h"
 #include "doors/resp/dispatcher.h"
@@ -57,7 +60,7 @@ bool IsSecret(const Command& command, Args args, size_t index) {
 }
 
 void Monitor(ConnectionContext& context) {
-  context.dispatcher.StartMonitor(context.session);
+  context.dispatcher.monitors().Start(context.session);
   context.reply.Ok();
 }
 
@@ -72,6 +75,46 @@ std::string MonitorLine(Timestamp time, uint8_t db, std::string_view peer, const
     AppendQuoted(line, IsSecret(command, args, i) ? "(redacted)" : args[i]);
   }
   return line;
+}
+
+void MonitorFeed::Start(Session& session) {
+  if (session.monitor) return;
+  session.monitor = true;
+  std::atomic<size_t>& count = dispatcher_.instance().dispatchers().monitors();
+  ++count;
+  session.monitoring = store::Subscription([&count] { --count; });
+  session.connection().set_output_class(net::OutputClass::kPubSub);
+  connections_.push_back(session.id());
+}
+
+// What is posted from the loop itself may be overtaken by what the pool posts, so the lines stand
+// in a line of their own.
+void MonitorFeed::Show(std::shared_ptr<const std::string> line) {
+  const std::lock_guard lock(mutex_);
+  lines_.push_back(std::move(line));
+  if (lines_.size() > 1) return;  // somebody is already on the way
+  dispatcher_.Post([](Dispatcher& self) { self.monitors().WriteLines(); });
+}
+
+void MonitorFeed::WriteLines() {
+  std::vector<std::shared_ptr<const std::string>> lines;
+  {
+    const std::lock_guard lock(mutex_);
+    lines.swap(lines_);
+  }
+  for (const auto& line : lines) Write(*line);
+}
+
+void MonitorFeed::Write(const std::string& line) {
+  net::RespServer* server = dispatcher_.instance().server();
+  if (server == nullptr) return;
+  std::erase_if(connections_, [&](uint64_t id) {
+    net::RespConnection* connection = server->Find(dispatcher_.loop(), id);
+    if (connection == nullptr || !SessionOf(*connection).monitor) return true;
+    net::RespWriter(connection->out(), SessionOf(*connection).protocol).Simple(line);
+    connection->Seal(0, 0);
+    return false;
+  });
 }
 
 void AddMonitorCommand(Instance& instance) {

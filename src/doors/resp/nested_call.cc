@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "doors/resp/acl_checks.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/instance.h"
 #include "doors/resp/monitor.h"
@@ -33,7 +34,7 @@ Refusal NestedCalls::Check(const CommandTable::Lookup& found, Args args) {
   if (command == nullptr || found.unknown_subcommand) return Refusal::kUnknown;
   if (!command->AcceptsArity(args.size())) return Refusal::kArity;
   // A script inside a script is never meant.
-  const bool denied = command->group == "scripting" || !instance_.scripts_call_denied();
+  const bool denied = command->group == "scripting" || !instance_.hooks().scripts_call_denied;
   if (command->Has(kNoScript) && denied) return Refusal::kNotAllowed;
   if (!command->run && !IsAnsweredHere(*command)) return Refusal::kNotAllowed;
   if (const Refusal refusal = CheckAcl(*command, args); refusal != Refusal::kNone) return refusal;
@@ -45,7 +46,7 @@ Refusal NestedCalls::CheckAcl(const Command& command, Args args) {
   if (rules_ == nullptr) return Refusal::kNone;
   const std::optional<AclRefusal> refusal = rules_->Check(command, args);
   if (!refusal) return Refusal::kNone;
-  instance_.LogAclRefusal(*refusal, command, args, "lua", outer_.caller);
+  LogAclRefusal(instance_, *refusal, command, args, "lua", outer_.caller);
   switch (refusal->reason) {
     case AclReason::kCommand:
       return Refusal::kForbidden;
@@ -71,7 +72,7 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
   const Refusal refusal = Check(found, args);
   if (refusal != Refusal::kNone) return refusal;
   const Command* command = found.command;
-  net::ReplyMeter meter(instance_.reply_bounds(), reply.size());
+  net::ReplyMeter meter(instance_.reply_bounds().anywhere, reply.size());
   const net::RespWriter writer(reply, protocol, &meter);
   if (!command->run) {
     RunHere(*command, args, writer);
@@ -83,8 +84,9 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
   if (!IsCovered(call)) {
     CAIRN_RETURN_IF_ERROR(outer_.Require(store::Scopes::Exclusive()));
   }
-  if (instance_.monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    instance_.FeedMonitors(MonitorLine(instance_.clock().Now(), db_, "lua", *command, args));
+  if (instance_.dispatchers().monitors().load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    instance_.dispatchers().FeedMonitors(
+        MonitorLine(instance_.clock().Now(), db_, "lua", *command, args));
   }
   if (outer_.caller.reads_since && NamesReadKeys(*command)) [[unlikely]]
     RememberReads(*command, args);
@@ -95,7 +97,8 @@ Result<Refusal> NestedCalls::Run(Args args, int protocol, std::string& reply) {
                       .user = outer_.caller.user};
   CommandContext context(outer_.transaction, call, caller, writer, outer_.pubsub, outer_.held);
   CAIRN_RETURN_IF_ERROR(RunHandlerOf(context, meter));
-  instance_.CountNested(*command, instance_.clock().MonotonicNs() - begin_ns, context.failed);
+  instance_.dispatchers().CountNested(*command, instance_.clock().MonotonicNs() - begin_ns,
+                                      context.failed);
   outer_.lookups += context.lookups;
   if (command->Has(kWrite) && !context.failed) written_ = true;
   return Refusal::kNone;
@@ -109,7 +112,8 @@ void NestedCalls::RememberReads(const Command& command, Args args) {
   for (const std::string_view key : KeysIn(command, args)) {
     if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
   }
-  instance_.tracking().RememberLate(outer_.caller.connection_id, keys, *outer_.caller.reads_since);
+  instance_.traffic().tracking.RememberLate(outer_.caller.connection_id, keys,
+                                            *outer_.caller.reads_since);
 }
 
 void NestedCalls::RunHere(const Command& command, Args args, net::RespWriter reply) {

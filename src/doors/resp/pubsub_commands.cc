@@ -55,7 +55,7 @@ void Changed(ConnectionContext& context) {
 
 ConnectionHandler SubscribeTo(ChannelKind kind) {
   return [kind](ConnectionContext& context) {
-    Subscriptions& subscriptions = context.dispatcher.SubscriptionsOf(context.session);
+    Subscriptions& subscriptions = context.session.SubscriptionsToChange();
     for (const std::string_view name : context.args.subspan(1)) {
       subscriptions.Add(kind, name);
       Changed(context);
@@ -67,7 +67,7 @@ ConnectionHandler SubscribeTo(ChannelKind kind) {
 ConnectionHandler UnsubscribeFrom(ChannelKind kind) {
   return [kind](ConnectionContext& context) {
     const std::string_view verb = kUnsubscribeVerbs[static_cast<size_t>(kind)];
-    Subscriptions& subscriptions = context.dispatcher.SubscriptionsOf(context.session);
+    Subscriptions& subscriptions = context.session.SubscriptionsToChange();
     std::vector<std::string> names(context.args.begin() + 1, context.args.end());
     if (names.empty()) {
       names.assign(subscriptions.names(kind).begin(), subscriptions.names(kind).end());
@@ -129,7 +129,7 @@ AnswerHandler NumPat(const PubSub& pubsub) {
 // --- Settings -----------------------------------------------------------------------------------
 
 void AddSettings(Instance& instance) {
-  PubSub& pubsub = instance.pubsub();
+  PubSub& pubsub = instance.traffic().pubsub;
   instance.settings().Add({.name = "notify-keyspace-events",
                            .get = [&pubsub] { return FormatKeyEvents(pubsub.key_events()); },
                            .set = [&pubsub](std::string_view value) -> Result<void> {
@@ -257,7 +257,7 @@ void AddPubSubCommands(Instance& instance) {
              .summary = "Sends a message to everybody who listens to a shard channel.",
              .syntax = "shardchannel message",
              .run = PublishTo(ChannelKind::kShard)});
-  AddAsking(table, instance.pubsub());
+  AddAsking(table, instance.traffic().pubsub);
 }
 
 }  // namespace cairn::doors

@@ -44,8 +44,9 @@ class PubSubTest : public ::testing::Test {
     writer.Send({"PUBLISH", "a", "1"});
     writer.Send({"EXEC"});
     const Command& publish = *server_.instance().commands().FindByName("publish");
-    cairn::testing::Await("PUBLISH to run",
-                          [&] { return server_.instance().Totals(publish).calls != 0; });
+    cairn::testing::Await("PUBLISH to run", [&] {
+      return server_.instance().dispatchers().Totals(publish).calls != 0;
+    });
     // Answered when the turn that published is over, and then when what it posted has run.
     for (int i = 0; i < 2; ++i) EXPECT_EQ(server_.Run({"PING"}), "PONG");
   }
@@ -186,11 +187,11 @@ TEST_F(PubSubTest, KeyEventsAreToldToWhoeverAsked) {
   TestClient listener = server_.Connect();
   listener.Run({"PSUBSCRIBE", "__key*"});
   EXPECT_EQ(server_.Run({"t.put", "silent"}), "OK");
-  server_.instance().pubsub().set_key_events(*ParseKeyEvents("KE$"));
+  server_.instance().traffic().pubsub.set_key_events(*ParseKeyEvents("KE$"));
   EXPECT_EQ(server_.Run({"t.put", "k"}), "OK");
   EXPECT_EQ(listener.Receive(), "[\"pmessage\", \"__key*\", \"__keyspace@0__:k\", \"put\"]");
   EXPECT_EQ(listener.Receive(), "[\"pmessage\", \"__key*\", \"__keyevent@0__:put\", \"k\"]");
-  server_.instance().pubsub().set_key_events(*ParseKeyEvents("El"));
+  server_.instance().traffic().pubsub.set_key_events(*ParseKeyEvents("El"));
   EXPECT_EQ(server_.Run({"t.put", "k"}), "OK");
   EXPECT_EQ(listener.Run({"PING"}), "[\"pong\", \"\"]");
 }

@@ -9,27 +9,28 @@
 
 namespace cairn::doors {
 
-Session::Session(net::RespConnection& connection, Clients& clients, std::shared_ptr<AclUser> user,
-                 Timestamp now)
+Session::Session(net::RespConnection& connection, Traffic& traffic, PubSub::Audience& audience,
+                 std::shared_ptr<AclUser> user, Timestamp now)
     : last_active_us(now.us),
       connection_(connection),
-      clients_(clients),
+      traffic_(traffic),
+      audience_(audience),
       fd_(connection.fd()),
       opened_(now),
       user_(std::move(user)) {
-  clients_.Add(*this);
+  traffic_.clients.Add(*this);
 }
 
-Session::~Session() { clients_.Remove(*this); }
+Session::~Session() { traffic_.clients.Remove(*this); }
 
-std::string Session::Text(const std::string& text) const {
+std::string Session::text(About about) const {
   const std::lock_guard lock(text_mutex_);
-  return text;
+  return texts_[static_cast<size_t>(about)];
 }
 
-void Session::SetText(std::string& text, std::string_view value) {
+void Session::set_text(About about, std::string_view text) {
   const std::lock_guard lock(text_mutex_);
-  text = value;
+  texts_[static_cast<size_t>(about)] = text;
 }
 
 std::shared_ptr<const AclUser> Session::shared_user() const {
@@ -54,6 +55,13 @@ void Session::EndMulti() {
   multi.Clear();
   queued_commands = 0;
   in_multi = false;
+}
+
+Subscriptions& Session::SubscriptionsToChange() {
+  if (subscriptions == nullptr) {
+    subscriptions = std::make_unique<Subscriptions>(traffic_.pubsub, audience_, id());
+  }
+  return *subscriptions;
 }
 
 void Session::CountSubscriptions() {
@@ -100,7 +108,7 @@ void Session::Reset() {
   no_evict = false;
   no_touch = false;
   reply_mode = ReplyMode::kOn;
-  set_name("");
+  set_text(About::kName, "");
 }
 
 std::string Session::Describe(Timestamp now) const {
@@ -121,11 +129,12 @@ std::string Session::Describe(Timestamp now) const {
   // Most of what waits is in blocks; what is not yet, in the buffer behind them.
   const size_t in_buffer = stats.output_blocks == 0 ? stats.output_bytes : 0;
   const std::lock_guard lock(text_mutex_);
+  const auto& [name, library, library_version] = texts_;
   return fmt::format(
       "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} "
       "multi={} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs={} rbp={} obl={} oll={} omem={} "
       "tot-mem={} events={} cmd={} user={} redir={} resp={} lib-name={} lib-ver={}",
-      id(), connection_.peer(), connection_.local(), fd_, name_, (now.us - opened_.us) / 1'000'000,
+      id(), connection_.peer(), connection_.local(), fd_, name, (now.us - opened_.us) / 1'000'000,
       (now.us - last_active_us) / 1'000'000, flags, static_cast<int>(db),
       static_cast<size_t>(channels_), static_cast<size_t>(patterns_),
       static_cast<size_t>(shard_channels_), in_multi ? static_cast<int64_t>(queued_commands) : -1,
@@ -133,8 +142,8 @@ std::string Session::Describe(Timestamp now) const {
       stats.output_capacity, stats.output_capacity, in_buffer, stats.output_blocks,
       stats.output_bytes, sizeof(Session) + stats.memory(), stats.output_bytes > 0 ? "rw" : "r",
       command == nullptr ? "NULL" : command->name, user_->name(),
-      static_cast<int64_t>(tracking_redirect_), static_cast<int>(protocol), library_name_,
-      library_version_);
+      static_cast<int64_t>(tracking_redirect_), static_cast<int>(protocol), library,
+      library_version);
 }
 
 }  // namespace cairn::doors

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +26,6 @@
 #include "store/store.h"
 
 namespace cairn::doors {
-
-class Clients;
 
 // A command between MULTI and EXEC.
 struct QueuedCommand {
@@ -125,11 +124,12 @@ class Attachment {
 };
 
 // What the server knows about one connection. Used on the connection's loop; Describe and the
-// getters of text from any thread. Registered with `clients` as long as it lives.
+// getters of text from any thread. One of the `clients` of `traffic` as long as it lives.
 class Session final : public net::RespSession {
  public:
-  Session(net::RespConnection& connection, Clients& clients, std::shared_ptr<AclUser> user,
-          Timestamp now);
+  // `audience` hears what it will listen to.
+  Session(net::RespConnection& connection, Traffic& traffic, PubSub::Audience& audience,
+          std::shared_ptr<AclUser> user, Timestamp now);
   ~Session() override;
 
   net::RespConnection& connection() { return connection_; }
@@ -151,16 +151,18 @@ class Session final : public net::RespSession {
   std::shared_ptr<const AclUser> shared_user() const;
   void set_user(std::shared_ptr<AclUser> user);
 
-  std::string name() const { return Text(name_); }
-  void set_name(std::string_view name) { SetText(name_, name); }
-  void set_library_name(std::string_view name) { SetText(library_name_, name); }
-  void set_library_version(std::string_view version) { SetText(library_version_, version); }
+  // What the client says of itself.
+  enum class About : uint8_t { kName, kLibrary, kLibraryVersion };
+  std::string text(About about) const;
+  void set_text(About about, std::string_view text);
 
   // One line of CLIENT LIST, without line end.
   std::string Describe(Timestamp now) const;
 
   // To be called when `tracking` has changed: what Describe shows of it.
   void NoteTracking();
+  // `subscriptions`, made when they are first asked for.
+  Subscriptions& SubscriptionsToChange();
   // To be called when `subscriptions` have changed.
   void CountSubscriptions();
   size_t subscription_count(ChannelKind kind) const;
@@ -208,11 +210,9 @@ class Session final : public net::RespSession {
   std::unique_ptr<TrackedClient> tracking;       // CLIENT TRACKING; null: off
 
  private:
-  std::string Text(const std::string& text) const;
-  void SetText(std::string& text, std::string_view value);
-
   net::RespConnection& connection_;
-  Clients& clients_;
+  Traffic& traffic_;
+  PubSub::Audience& audience_;
   const int fd_;  // kept for Describe: the connection's own is its loop's alone
   const Timestamp opened_;
   Shared<bool> subscribed_{false};
@@ -223,10 +223,12 @@ class Session final : public net::RespSession {
   Shared<bool> tracking_broadcast_{false};
   Shared<int64_t> tracking_redirect_{-1};
   mutable std::mutex text_mutex_;
-  std::shared_ptr<AclUser> user_;  // changed by the loop, under text_mutex_
-  std::string name_;
-  std::string library_name_;
-  std::string library_version_;
+  std::shared_ptr<AclUser> user_;     // changed by the loop, under text_mutex_
+  std::array<std::string, 3> texts_;  // by About
 };
+
+inline Session& SessionOf(net::RespConnection& connection) {
+  return static_cast<Session&>(connection.session());
+}
 
 }  // namespace cairn::doors

@@ -117,7 +117,7 @@ void ClientTracking(ConnectionContext& context) {
   Instance& instance = context.dispatcher.instance();
   Session& session = context.session;
   ArgParser parser(context.args, 3);
-  TrackingRequest request = ParseTracking(parser, instance.clients());
+  TrackingRequest request = ParseTracking(parser, instance.traffic().clients);
   if (!parser.Finish()) return context.Fail(parser.error());
   if (EqualsIgnoreCase(context.args[2], "off")) {
     session.tracking.reset();
@@ -125,7 +125,7 @@ void ClientTracking(ConnectionContext& context) {
     return context.reply.Ok();
   }
   if (!EqualsIgnoreCase(context.args[2], "on")) return context.Fail(kSyntaxError);
-  if (!instance.tracking().offered()) {
+  if (!instance.traffic().tracking.offered()) {
     return context.Fail(
         "ERR CLIENT TRACKING is not available on a store that several servers share (PostgreSQL): "
         "what another server changes would stay in your cache");
@@ -135,9 +135,9 @@ void ClientTracking(ConnectionContext& context) {
   if (!problem.empty()) return context.Fail(problem);
   request.options.prefixes.insert(request.prefixes.begin(), request.prefixes.end());
   if (session.tracking == nullptr) {
-    session.tracking =
-        std::make_unique<TrackedClient>(instance.tracking(), context.dispatcher.tracking_post(),
-                                        session.id(), std::move(request.options));
+    session.tracking = std::make_unique<TrackedClient>(instance.traffic().tracking,
+                                                       context.dispatcher.tracking_post(),
+                                                       session.id(), std::move(request.options));
   } else {
     session.tracking->Change(std::move(request.options));
   }

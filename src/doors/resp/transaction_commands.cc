@@ -8,12 +8,14 @@
 
 #include "base/check.h"
 #include "doors/access/limits.h"
+#include "doors/resp/acl_checks.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/client_work.h"
 #include "doors/resp/connection_commands.h"
 #include "doors/resp/dispatcher.h"
 #include "doors/resp/instance.h"
 #include "doors/resp/session.h"
+#include "doors/resp/tracked_reads.h"
 
 // MULTI collects commands in the session; EXEC runs them as one body with the union of their
 // scopes, hence as one transaction and one commit.
@@ -62,7 +64,7 @@ class ExecWork final : public ClientWork {
       : instance_(dispatcher.instance()),
         queue_(std::move(multi.queue)),
         watched_(std::move(multi.watched)),
-        charge_(instance_.reply_bounds().budget,
+        charge_(instance_.reply_bounds().anywhere.budget,
                 multi.queued_bytes + multi.watched_bytes + RequestBytesOf(queue_)) {
     request_bytes = multi.queued_bytes;
     Caller caller = session.caller();
@@ -73,7 +75,7 @@ class ExecWork final : public ClientWork {
       if (!session.user().unrestricted()) {
         // The user's rules may have changed since it was queued.
         steps_.back().refusal =
-            dispatcher.CheckAcl(session, *queued.command, queued.args.view(), "multi");
+            CheckAcl(instance_, session, *queued.command, queued.args.view(), "multi");
       }
       if (queued.command->run && !steps_.back().refusal) {
         const Call call(*queued.command, queued.args.view());
@@ -81,7 +83,8 @@ class ExecWork final : public ClientWork {
         steps_.back().request = call.request;
         if (queued.command->access() == store::Access::kWrite) access = store::Access::kWrite;
         if (caller.reads_since && NamesReadKeys(*queued.command)) {
-          instance_.tracking().Remember(session.id(), KeysIn(*queued.command, queued.args.view()));
+          instance_.traffic().tracking.Remember(session.id(),
+                                                KeysIn(*queued.command, queued.args.view()));
         }
       }
       caller.db = DbAfter(queued, caller.db);
@@ -100,7 +103,7 @@ class ExecWork final : public ClientWork {
     if (!steps_.empty()) transaction.set_origin(steps_.front().caller.origin);
     CAIRN_ASSIGN_OR_RETURN(stale_, WatchedKeyChanged(transaction));
     if (stale_) return {};
-    meter_.emplace(on_loop ? instance_.loop_reply_bounds() : instance_.reply_bounds());
+    meter_.emplace(on_loop ? instance_.reply_bounds().on_loop : instance_.reply_bounds().anywhere);
     net::RespWriter(replies_, 2).ArrayHeader(queue_.size());
     header_end_ = replies_.size();
     Result<void> ran = RunSteps(transaction);
@@ -135,7 +138,7 @@ class ExecWork final : public ClientWork {
       if (!whole) out.append(replies_, begin, step.reply_end - begin);
       begin = step.reply_end;
       // CLIENT TRACKING ON or CLIENT CACHING stood before it in the queue.
-      if (!step.caller.reads_since) dispatcher.DisownReads(session, command, args);
+      if (!step.caller.reads_since) DisownReads(dispatcher.tracking_post(), session, command, args);
       dispatcher.Count(session, command, args, step.ns, step.failed);
       dispatcher.counters().LookedUp(step.lookups.hits, step.lookups.misses);
     }
@@ -158,7 +161,7 @@ class ExecWork final : public ClientWork {
   Result<bool> WatchedKeyChanged(store::Transaction& transaction) const {
     for (const auto& [key, watched_version] : watched_) {
       CAIRN_ASSIGN_OR_RETURN(const uint64_t version,
-                             instance_.version_reader()(transaction, key.db, key.key));
+                             instance_.hooks().version_reader(transaction, key.db, key.key));
       if (version != watched_version) return true;
     }
     return false;
@@ -180,7 +183,7 @@ class ExecWork final : public ClientWork {
     const uint64_t begin_ns = instance_.clock().MonotonicNs();
     CommandContext context(transaction, call, step.caller,
                            net::RespWriter(replies_, step.caller.protocol, &*meter_),
-                           instance_.pubsub(), held);
+                           instance_.traffic().pubsub, held);
     Result<void> result = RunHandlerOf(context, *meter_);
     step.ns = instance_.clock().MonotonicNs() - begin_ns;
     step.failed = context.failed;
@@ -213,7 +216,8 @@ class WatchWork final : public ClientWork {
 
   Result<void> Run(store::Transaction& transaction) override {
     for (auto& [key, version] : watched_) {
-      CAIRN_ASSIGN_OR_RETURN(version, instance_.version_reader()(transaction, key.db, key.key));
+      CAIRN_ASSIGN_OR_RETURN(version,
+                             instance_.hooks().version_reader(transaction, key.db, key.key));
     }
     return {};
   }

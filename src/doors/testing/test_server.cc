@@ -74,7 +74,8 @@ void TestServer::Start() {
                                                          .reply_bytes = options_.reply_bytes},
                                          *store_, clock_, random_, Log::Silent());
   loops_ = std::make_unique<net::LoopGroup>(options_.loops);
-  routes_ = std::make_unique<RouteStore>(instance_->turns(), *loops_, instance_->pool());
+  routes_ =
+      std::make_unique<RouteStore>(instance_->traffic().turns, *loops_, instance_->pools().store);
   AddConnectionCommands(*instance_);
   if (options_.add_commands) options_.add_commands(*instance_);
   if (options_.add_coroutine_commands) options_.add_coroutine_commands(*instance_, *routes_);
@@ -97,7 +98,7 @@ void TestServer::Stop() {
   loops_->Stop();
   server_.reset();
   // What coroutines have left with the pool hands its result to a loop.
-  instance_->StopPools();
+  instance_->pools().Stop();
   routes_.reset();
   loops_.reset();
   instance_.reset();

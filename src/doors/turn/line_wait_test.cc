@@ -35,7 +35,7 @@ class LineWaitTest : public ::testing::Test {
   }
   ~LineWaitTest() override {
     loops_.Stop();
-    server_.instance().pool().Stop();
+    server_.instance().pools().store.Stop();
   }
 
   void Deliver(int64_t count) {
@@ -98,12 +98,12 @@ class LineWaitTest : public ::testing::Test {
   }
   void AwaitWaiters(size_t count) {
     cairn::testing::Await("the clients to stand in line",
-                          [&] { return server_.instance().waiters().count() == count; });
+                          [&] { return server_.instance().traffic().waiters.count() == count; });
   }
 
   testing::TestServer server_;
   net::LoopGroup loops_{1};
-  RouteStore routes_{server_.instance().turns(), loops_, server_.instance().pool()};
+  RouteStore routes_{server_.instance().traffic().turns, loops_, server_.instance().pools().store};
   store::Scopes scopes_;
   std::atomic<int> looks_{0};
   const store::Topic topic_ = store::Topic::Of(Space::kSystem, "test/topic");
@@ -148,7 +148,8 @@ TEST_F(LineWaitTest, WhoWaitsIsServedByTheCommitThatHasSomething) {
 TEST_F(LineWaitTest, ThoseOfOtherLoopsAreServedToo) {
   net::LoopGroup others(1);
   others.Start();
-  RouteStore elsewhere(server_.instance().turns(), others, server_.instance().pool());
+  RouteStore elsewhere(server_.instance().traffic().turns, others,
+                       server_.instance().pools().store);
   const auto wait = [&]() -> awaitable<bool> {
     const auto make_work = [this] { return std::make_unique<TakeOne>(scopes_, looks_); };
     LineWait line(elsewhere, {&topic_, 1}, {.name = "test", .takes = true}, make_work);

@@ -28,7 +28,7 @@ class RouteStoreTest : public ::testing::Test {
   RouteStoreTest() { scopes_.Add(Space::kSystem, "test/key"); }
   ~RouteStoreTest() override {
     loops_.Stop();
-    server_.instance().pool().Stop();
+    server_.instance().pools().store.Stop();
   }
 
   awaitable<Result<void>> Put(std::string value) {
@@ -77,7 +77,7 @@ class RouteStoreTest : public ::testing::Test {
 
   testing::TestServer server_;
   net::LoopGroup loops_{1};
-  RouteStore routes_{server_.instance().turns(), loops_, server_.instance().pool()};
+  RouteStore routes_{server_.instance().traffic().turns, loops_, server_.instance().pools().store};
   store::Scopes scopes_;
 };
 

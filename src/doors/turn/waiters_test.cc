@@ -67,8 +67,8 @@ class WaitersTest : public ::testing::TestWithParam<size_t> {
     TestServerOptions options;
     options.loops = GetParam();
     options.add_commands = [](Instance& instance) {
-      instance.set_version_reader(
-          [](store::Transaction&, uint8_t, BytesView) -> Result<uint64_t> { return 0; });
+      instance.hooks().version_reader = [](store::Transaction&, uint8_t,
+                                           BytesView) -> Result<uint64_t> { return 0; };
       CommandTable& table = instance.commands();
       table.Add(Row("put", "list", kWrite, PutWord));
       table.Add(Row("take", "list", kWrite | kBlocking,
@@ -81,12 +81,12 @@ class WaitersTest : public ::testing::TestWithParam<size_t> {
 
   void WaitUntilWaiting(size_t count) {
     cairn::testing::Await("the clients to stand in line",
-                          [&] { return server_.instance().waiters().count() == count; });
+                          [&] { return server_.instance().traffic().waiters.count() == count; });
   }
 
   // A client that has asked and stands in line.
   TestClient Waiting(std::initializer_list<std::string_view> request) {
-    const size_t before = server_.instance().waiters().count();
+    const size_t before = server_.instance().traffic().waiters.count();
     TestClient client = server_.Connect();
     client.Send(request);
     WaitUntilWaiting(before + 1);
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Loops, WaitersTest, ::testing::Values(1, 3));
 TEST_P(WaitersTest, WhatIsThereIsTakenAtOnce) {
   EXPECT_EQ(server_.Run({"PUT", "k", "word"}), "OK");
   EXPECT_EQ(server_.Run({"TAKE", "k", "0"}), "\"word\"");
-  EXPECT_EQ(server_.instance().waiters().count(), 0U);
+  EXPECT_EQ(server_.instance().traffic().waiters.count(), 0U);
 }
 
 TEST_P(WaitersTest, ACommitServesWhoWaits) {
@@ -168,7 +168,7 @@ TEST_P(WaitersTest, TimeRunsOut) {
   TestClient client = server_.Connect();
   EXPECT_EQ(client.Run({"TAKE", "k", "1"}), "(nil)");
   EXPECT_EQ(client.Run({"PING"}), "PONG");
-  EXPECT_EQ(server_.instance().waiters().count(), 0U);
+  EXPECT_EQ(server_.instance().traffic().waiters.count(), 0U);
 }
 
 TEST_P(WaitersTest, InsideMultiNobodyWaits) {
@@ -196,7 +196,7 @@ TEST_P(WaitersTest, WhoWasServedGoesOnWithItsNextRequests) {
 TEST_P(WaitersTest, WhoHangsUpLeavesTheLine) {
   {
     const TestClient gone = Waiting({"TAKE", "k", "0"});
-    EXPECT_EQ(server_.instance().waiters().count(), 1U);
+    EXPECT_EQ(server_.instance().traffic().waiters.count(), 1U);
   }
   WaitUntilWaiting(0);
   TestClient waiting = Waiting({"TAKE", "k", "0"});

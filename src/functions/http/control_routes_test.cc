@@ -39,7 +39,7 @@ class ControlRoutesTest : public ::testing::Test {
   ControlRoutesTest()
       : server_({.add_commands = data::AddDataCommands}),
         loops_(1),
-        store_(server_.instance().turns(), loops_, server_.instance().pool()),
+        store_(server_.instance().traffic().turns, loops_, server_.instance().pools().store),
         http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
     loops_.Start();
     const auto port = http_.Listen({"127.0.0.1", 0});
@@ -50,7 +50,7 @@ class ControlRoutesTest : public ::testing::Test {
     client_.reset();
     http_.Drain(std::chrono::seconds(30));
     loops_.Stop();
-    server_.instance().pool().Stop();
+    server_.instance().pools().store.Stop();
     house::Verification verification;
     EXPECT_TRUE(VerifyFunctions(server_.store(), verification).ok());
     EXPECT_TRUE(verification.sound()) << verification.problems().front();
@@ -58,7 +58,7 @@ class ControlRoutesTest : public ::testing::Test {
 
   net::HttpHandlerFactory Factory() {
     AddControlRoutes({.store = store_,
-                      .pool = server_.instance().pool(),
+                      .pool = server_.instance().pools().store,
                       .clock = server_.clock(),
                       .random = random_,
                       .secrets = secrets_},

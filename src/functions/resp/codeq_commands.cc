@@ -51,7 +51,7 @@ void AddRow(doors::Instance& instance, doors::Command row, Scoping scoping, Hand
     if (context.held.exclusive) locks.lanes = jobs::Held::Everything();
     const doors::NamePatterns* const queues =
         context.caller.user == nullptr ? nullptr : jobs::QueuesOf(context.caller.user->grants());
-    jobs::Context here{context.transaction, locks.lanes, queues, &instance.busy()};
+    jobs::Context here{context.transaction, locks.lanes, queues, &instance.traffic().busy};
     const Result<void> done = handler(context, here);
     if (done.ok()) return {};
     if (locks.lanes.wants_everything) return context.Require(store::Scopes::Exclusive());

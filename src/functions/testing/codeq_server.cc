@@ -26,7 +26,7 @@ CodeqServer::CodeqServer()
                      jobs::AddJobCommands(instance);
                      AddCodeqCommands(instance);
                    }}),
-      store_(server_.instance().turns(), loops_, server_.instance().pool()),
+      store_(server_.instance().traffic().turns, loops_, server_.instance().pools().store),
       http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
   loops_.Start();
   const auto port = http_.Listen({"127.0.0.1", 0});
@@ -39,7 +39,7 @@ CodeqServer::~CodeqServer() {
   client_.reset();
   http_.Drain(std::chrono::seconds(30));
   loops_.Stop();
-  server_.instance().pool().Stop();
+  server_.instance().pools().store.Stop();
 }
 
 net::HttpHandlerFactory CodeqServer::Factory() {
@@ -81,7 +81,7 @@ void CodeqServer::Advance(int64_t ms) {
   server_.clock().AdvanceMillis(ms);
   jobs::DueTimers due;
   std::atomic<uint64_t> expired{0};
-  data::ExpiryTimers expiry(server_.instance().pubsub(), expired);
+  data::ExpiryTimers expiry(server_.instance().traffic().pubsub, expired);
   data::ReclaimTimers reclaim;
   store::TimerService timers(server_.store(), server_.clock(), Log::Silent());
   due.RegisterWith(timers);

@@ -36,8 +36,9 @@ class WorkerRoutesTest : public ::testing::Test {
   }
   // Waits until so many stand in line.
   void AwaitWaiters(size_t count) {
-    cairn::testing::Await("the clients to stand in line",
-                          [&] { return server_.server().instance().waiters().count() == count; });
+    cairn::testing::Await("the clients to stand in line", [&] {
+      return server_.server().instance().traffic().waiters.count() == count;
+    });
   }
 
   testing::RouteServer server_;

@@ -453,7 +453,7 @@ TEST_F(CoordinationTest, DeleteRemovesAQueueWithAllItsJobs) {
 // It is one transaction, however many jobs there are: a server that stops does not wait for it.
 TEST_F(CoordinationTest, DeletingAQueueEndsWithTheServer) {
   for (int i = 0; i < 3; ++i) server_.Enqueue("q");
-  server_.instance().busy().EndAll();
+  server_.instance().traffic().busy.EndAll();
   EXPECT_EQ(server_.Run({"QUEUE.DELETE", "q"}), "(error) UNAVAILABLE the server stops");
   EXPECT_EQ(server_.Run({"QUEUE.CLEAR", "q"}), "(error) UNAVAILABLE the server stops");
   EXPECT_EQ(server_.Count("q", "pending"), 3);

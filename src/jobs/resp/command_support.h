@@ -72,7 +72,7 @@ void AddRow(doors::Instance& instance, doors::Command row, RowFunctions<Request>
   const auto run = [&instance, run = std::move(functions.run)](doors::CommandContext& command,
                                                                const Scoped& scoped) {
     Held held = command.held.exclusive ? Held::Everything() : scoped.held;
-    Context here{command.transaction, held, QueuesOf(command.caller), &instance.busy()};
+    Context here{command.transaction, held, QueuesOf(command.caller), &instance.traffic().busy};
     const Result<void> done = run(command, here, scoped.request);
     return Settle(command, held, done);
   };

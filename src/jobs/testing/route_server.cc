@@ -25,7 +25,7 @@ namespace json = boost::json;
 
 RouteServer::RouteServer()
     : server_({.add_commands = [](doors::Instance& instance) { AddJobCommands(instance); }}),
-      store_(server_.instance().turns(), loops_, server_.instance().pool()),
+      store_(server_.instance().traffic().turns, loops_, server_.instance().pools().store),
       http_({}, loops_, Factory(), server_.clock(), random_, Log::Silent()) {
   loops_.Start();
   const auto port = http_.Listen({"127.0.0.1", 0});
@@ -38,7 +38,7 @@ RouteServer::~RouteServer() {
   client_.reset();
   http_.Drain(std::chrono::seconds(30));
   loops_.Stop();
-  server_.instance().pool().Stop();
+  server_.instance().pools().store.Stop();
 }
 
 net::HttpHandlerFactory RouteServer::Factory() {

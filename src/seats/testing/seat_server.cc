@@ -133,9 +133,9 @@ std::string SeatServer::Counts(std::string_view event) {
 }
 
 void SeatServer::FireTimers() {
-  data::ExpiryTimers expiry(instance().pubsub(), instance().expired_keys());
+  data::ExpiryTimers expiry(instance().traffic().pubsub, instance().observed().expired_keys);
   data::ReclaimTimers reclaim;
-  HoldTimers holds(prefix_, instance().pubsub());
+  HoldTimers holds(prefix_, instance().traffic().pubsub);
   FeedTimers feeds(prefix_);
   store::TimerService timers(store(), clock(), Log::Silent());
   timers.Register(store::kTimerKeyExpiry, expiry);
