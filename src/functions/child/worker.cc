@@ -253,7 +253,9 @@ class Worker final : public EngineHost {
     number_ = run.number;
     log_bytes_ = 0;
     RunResultMessage result{.number = run.number};
-    {
+    if (run.only_load) {
+      Load(run, result);
+    } else {
       LimitsInForce limits(run.limits, baseline_bytes_);
       EngineOutcome outcome = engine_.Run(
           {.program = last_, .event = run.event, .context = run.context, .env = run.env}, *this);
@@ -269,6 +271,17 @@ class Worker final : public EngineHost {
     result.retire = engine_.out_of_memory();
     Send(Encode(result));
     if (result.retire) _exit(0);
+  }
+
+  void Load(const RunMessage& run, RunResultMessage& result) {
+    LimitsInForce limits(run.limits, baseline_bytes_);
+    const Result<void> loaded = engine_.Load(last_);
+    if (loaded.ok()) engine_.Prepare(last_);
+    result.cpu_us = std::max<int64_t>(limits.End(), 0);
+    if (loaded.ok()) return;
+    result.status = RunStatus::kError;
+    result.error = {.type = "SyntaxError",
+                    .message = CleanText(loaded.error().message, wire::kMaxErrorMessageBytes)};
   }
 
   void Compile(const CompileMessage& compile) {

@@ -94,11 +94,32 @@ class SandboxPool::LoopPool {
       co_return Refused(child.error().code == ErrorCode::kTooMany ? "Busy" : "Unavailable",
                         child.error().message);
     }
-    RunOutcome outcome = co_await (*child)->Run(std::move(request), host);
+    RunOutcome outcome = co_await RunIn(*child, std::move(request), host);
     if (outcome.limit_hit == "crash") ++state_->crashes;
     Release(*std::move(child));
     co_return outcome;
   }
+
+  awaitable<bool> KeepWarm(std::vector<WarmTarget> targets) {
+    targets_ = std::move(targets);
+    size_t wanted = 0;
+    for (const WarmTarget& target : targets_) wanted += target.children;
+    warm_wanted_ = static_cast<int64_t>(wanted);
+    // By place: another call may have other targets while this one waits for a child.
+    for (size_t at = 0; at < targets_.size(); ++at) {
+      while (at < targets_.size() && Missing(targets_[at]) > 0 && count_ < most_) {
+        const WarmTarget target = targets_[at];
+        const bool started = co_await StartWarm(target);
+        if (!started) break;
+      }
+    }
+    size_t missing = 0;
+    for (const WarmTarget& target : targets_) missing += Missing(target);
+    warm_missing_ = static_cast<int64_t>(missing);
+    co_return missing == 0;
+  }
+  int64_t warm_wanted() const { return warm_wanted_; }
+  int64_t warm_missing() const { return warm_missing_; }
 
   awaitable<Result<std::string>> Compile(CompileMessage compile) {
     CAIRN_CHECK(loop_.InLoop());
@@ -113,7 +134,14 @@ class SandboxPool::LoopPool {
   void EndIdle() {
     const uint64_t now_ns = state_->clock.MonotonicNs();
     const uint64_t time_ns = static_cast<uint64_t>(state_->options.idle_time.count()) * kNsPerMs;
-    while (!idle_.empty() && now_ns - idle_.front().since_ns >= time_ns) EndOldest();
+    for (auto at = idle_.begin(); at != idle_.end() && now_ns - at->since_ns >= time_ns;) {
+      if (IsKept(*at->child)) {
+        ++at;
+        continue;
+      }
+      at = RemoveIdle(at);
+      WakeOne();
+    }
   }
 
   // Nothing of the loop is left here then: the pool may outlive it.
@@ -128,6 +156,71 @@ class SandboxPool::LoopPool {
     std::shared_ptr<ChildLink> child;
     uint64_t since_ns = 0;
   };
+  // Nothing that is only loaded asks for anything.
+  class NoHost final : public RunHost {
+   public:
+    awaitable<Result<std::string>> Call(std::string_view /*operation*/,
+                                        std::string /*arguments*/) override {
+      co_return Error{ErrorCode::kForbidden, "nothing is run"};
+    }
+    void Log(std::string_view /*level*/, std::string_view /*text*/) override {}
+  };
+
+  awaitable<RunOutcome> RunIn(std::shared_ptr<ChildLink> child, RunRequest request, RunHost& host) {
+    busy_.push_back(child);
+    RunOutcome outcome = co_await child->Run(std::move(request), host);
+    std::erase_if(busy_, [&](const std::weak_ptr<ChildLink>& one) { return one.lock() == child; });
+    co_return outcome;
+  }
+
+  // --- Targets of KeepWarm
+
+  static bool Fits(const WarmTarget& target, const ChildLink& child) {
+    return child.tenant() == target.tenant && child.Remembers(target.program->sha256);
+  }
+  size_t Present(const WarmTarget& target) const {
+    size_t present = 0;
+    for (const Idle& one : idle_) present += Fits(target, *one.child) ? 1 : 0;
+    for (const std::weak_ptr<ChildLink>& weak : busy_) {
+      const std::shared_ptr<ChildLink> child = weak.lock();
+      present += child != nullptr && Fits(target, *child) ? 1 : 0;
+    }
+    return present;
+  }
+  size_t Missing(const WarmTarget& target) const {
+    return target.children - std::min(target.children, Present(target));
+  }
+  // Whether a target would miss this child, which is neither idle nor busy now.
+  bool IsMissed(const ChildLink& child) const {
+    return std::ranges::any_of(targets_, [&](const WarmTarget& target) {
+      return Fits(target, child) && Present(target) < target.children;
+    });
+  }
+  // The same of one that is idle.
+  bool IsKept(const ChildLink& child) const {
+    return std::ranges::any_of(targets_, [&](const WarmTarget& target) {
+      return Fits(target, child) && Present(target) <= target.children;
+    });
+  }
+
+  awaitable<bool> StartWarm(WarmTarget target) {
+    Result<std::shared_ptr<ChildLink>> child = co_await Fork(target.tenant);
+    if (!child.ok()) co_return false;
+    RunRequest request;
+    request.tenant = target.tenant;
+    request.program = target.program;
+    request.limits = target.limits;
+    request.only_load = true;
+    NoHost host;
+    const RunOutcome outcome = co_await RunIn(*child, std::move(request), host);
+    const bool loaded = outcome.status == RunStatus::kSuccess;
+    if (loaded) {
+      Release(*std::move(child));
+    } else {
+      Drop(*child);
+    }
+    co_return loaded;
+  }
   struct Waiter {
     explicit Waiter(net::Loop& loop) : turn(loop.io()) {}
     boost::asio::steady_timer turn;
@@ -156,7 +249,7 @@ class SandboxPool::LoopPool {
       if (std::shared_ptr<ChildLink> child = TakeIdle(tenant, sha256)) co_return child;
       if (count_ < most_) break;
       if (!idle_.empty()) {
-        RemoveOldest();  // its place is ours: nobody else is woken for it
+        RemoveLeastWanted();  // its place is ours: nobody else is woken for it
         break;
       }
       const Result<void> turn = co_await AwaitTurn();
@@ -208,7 +301,8 @@ class SandboxPool::LoopPool {
     const auto same_tenant = std::ranges::count_if(
         idle_, [&](const Idle& one) { return one.child->tenant() == child->tenant(); });
     if (!child->usable() || state_->stopped || child->runs() >= state_->options.runs_per_child ||
-        static_cast<size_t>(same_tenant) >= state_->options.warm_children_per_tenant) {
+        (static_cast<size_t>(same_tenant) >= state_->options.warm_children_per_tenant &&
+         !IsMissed(*child))) {
       return Drop(child);
     }
     idle_.push_back({.child = std::move(child), .since_ns = state_->clock.MonotonicNs()});
@@ -227,14 +321,21 @@ class SandboxPool::LoopPool {
     WakeOne();
   }
 
-  void RemoveOldest() {
-    const std::shared_ptr<ChildLink> child = std::move(idle_.front().child);
-    idle_.pop_front();
+  std::deque<Idle>::iterator RemoveIdle(std::deque<Idle>::iterator at) {
+    const std::shared_ptr<ChildLink> child = std::move(at->child);
+    at = idle_.erase(at);
     --state_->idle;
     Remove(child);
+    return at;
+  }
+  // The one that is idle for longest; one of a target only if there is no other.
+  void RemoveLeastWanted() {
+    const auto other =
+        std::ranges::find_if(idle_, [&](const Idle& one) { return !IsKept(*one.child); });
+    RemoveIdle(other == idle_.end() ? idle_.begin() : other);
   }
   void EndOldest() {
-    RemoveOldest();
+    RemoveIdle(idle_.begin());
     WakeOne();
   }
 
@@ -263,6 +364,10 @@ class SandboxPool::LoopPool {
   size_t count_ = 0;
   std::deque<Idle> idle_;  // the one idle for longest first
   std::deque<Waiter*> waiters_;
+  std::vector<std::weak_ptr<ChildLink>> busy_;
+  std::vector<WarmTarget> targets_;
+  std::atomic<int64_t> warm_wanted_ = 0;
+  std::atomic<int64_t> warm_missing_ = 0;
   bool sweeping_ = false;
   net::Timer sweep_;
 };
@@ -300,15 +405,27 @@ awaitable<Result<std::string>> SandboxPool::Compile(std::vector<SourceFile> file
   co_return compiled;
 }
 
+awaitable<bool> SandboxPool::KeepWarm(std::vector<WarmTarget> targets) {
+  return Here().KeepWarm(std::move(targets));
+}
+
 void SandboxPool::EndIdle() { Here().EndIdle(); }
 
 SandboxStats SandboxPool::stats() const {
+  int64_t warm_wanted = 0;
+  int64_t warm_missing = 0;
+  for (const std::unique_ptr<LoopPool>& pool : pools_) {
+    warm_wanted += pool->warm_wanted();
+    warm_missing += pool->warm_missing();
+  }
   return {.children = state_->children,
           .idle = state_->idle,
           .waiting = state_->waiting,
           .forks = state_->forks,
           .crashes = state_->crashes,
           .zygotes = state_->zygote.starts(),
+          .warm_wanted = warm_wanted,
+          .warm_missing = warm_missing,
           .sandbox = state_->sandbox};
 }
 
