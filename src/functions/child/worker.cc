@@ -286,7 +286,9 @@ class Worker final : public EngineHost {
     log_bytes_ = 0;
     log_lines_ = 0;
     RunResultMessage result{.number = run.number};
-    {
+    if (run.only_load) {
+      Load(run, result);
+    } else {
       LimitsInForce limits(run.limits, baseline_bytes_);
       EngineOutcome outcome = engine_.Run(
           {.program = last_, .event = run.event, .context = run.context, .env = run.env}, *this);
@@ -310,6 +312,17 @@ class Worker final : public EngineHost {
     engine_.Shrink();
     GiveMemoryBack();
     collected_at_bytes_ = TouchedBytes();
+  }
+
+  void Load(const RunMessage& run, RunResultMessage& result) {
+    LimitsInForce limits(run.limits, baseline_bytes_);
+    const Result<void> loaded = engine_.Load(last_);
+    if (loaded.ok()) engine_.Prepare(last_);
+    result.cpu_us = std::max<int64_t>(limits.End(), 0);
+    if (loaded.ok()) return;
+    result.status = RunStatus::kError;
+    result.error = {.type = "SyntaxError",
+                    .message = CleanText(loaded.error().message, wire::kMaxErrorMessageBytes)};
   }
 
   void Compile(const CompileMessage& compile) {

@@ -268,6 +268,16 @@ void Engine::Impl::KeepRealm(std::unique_ptr<Realm> realm, const EngineOutcome& 
   kept_[program.sha256] = std::move(realm);
 }
 
+Result<void> Engine::Impl::Load(const std::shared_ptr<const Program>& program) {
+  stop_ = StopReason::kNone;
+  RunError error;
+  bool cold = false;
+  if (Load(program, error, cold) != nullptr) return {};
+  const JSAutoRealm realm(cx_, holder_->global());
+  JS_ClearPendingException(cx_);
+  return Error{ErrorCode::kInvalid, std::move(error.message)};
+}
+
 void Engine::Impl::Prepare(const std::shared_ptr<const Program>& program) {
   if (out_of_memory_) return;
   if (runs_since_collection_ >= kRunsPerCollection) {
@@ -523,6 +533,9 @@ Result<std::string> Engine::Compile(const std::vector<SourceFile>& files,
   return impl_->Compile(files, entry);
 }
 EngineOutcome Engine::Run(const EngineRun& run, EngineHost& host) { return impl_->Run(run, host); }
+Result<void> Engine::Load(const std::shared_ptr<const Program>& program) {
+  return impl_->Load(program);
+}
 void Engine::Prepare(const std::shared_ptr<const Program>& program) { impl_->Prepare(program); }
 void Engine::Forget(const std::string& sha256) { impl_->Forget(sha256); }
 void Engine::Shrink() { impl_->Shrink(); }

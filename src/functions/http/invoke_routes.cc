@@ -14,8 +14,9 @@
 
 #include "doors/access/principal.h"
 #include "doors/http/request_values.h"
+#include "functions/activation/activations.h"
+#include "functions/activation/views.h"
 #include "functions/control/context.h"
-#include "functions/invoker/activations.h"
 #include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
@@ -136,27 +137,6 @@ Result<Invocation> ParseInvoke(const RouteCall& call, Random& random) {
   return invocation;
 }
 
-std::string AnswerText(const InvocationResult& result) {
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.Text("activation_id", result.activation_id);
-  json.Text("status", StatusName(result.status));
-  if (result.result) {
-    WriteFunctionResult(*result.result, "result", json);
-  } else {
-    json.Null("result");
-  }
-  json.Integer("duration_ms", result.duration_ms);
-  if (result.error) {
-    WriteFunctionError(*result.error, "error", json);
-  } else {
-    json.Null("error");
-  }
-  json.EndObject();
-  return text;
-}
-
 awaitable<HttpResponse> RunSync(SharedParts parts, SharedInvocation invocation) {
   Invocation copy = *invocation;
   const Result<Invoker::Answer> answer = co_await parts->invoker.Invoke(std::move(copy));
@@ -176,11 +156,8 @@ awaitable<Result<HttpReply>> PostInvoke(SharedParts parts, const RouteCall& call
   const std::string request_id = parsed->request_id;
   const Result<Accepted> accepted = co_await parts->invoker.Accept(*std::move(parsed));
   if (!accepted.ok()) co_return HttpReply(Refusal(accepted.error(), request_id));
-  const std::string_view status =
-      accepted->result ? StatusName(accepted->result->status) : "queued";
-  co_return HttpReply(HttpResponse::Json(
-      202,
-      fmt::format(R"({{"activation_id":"{}","status":"{}"}})", accepted->activation_id, status)));
+  const Status status = accepted->result ? accepted->result->status : Status::kQueued;
+  co_return HttpReply(HttpResponse::Json(202, AcceptedText(accepted->activation_id, status)));
 }
 
 // --- The gateway --------------------------------------------------------------------------------
@@ -334,29 +311,12 @@ awaitable<Result<HttpReply>> AnyWeb(SharedParts parts, const RouteCall& call) {
 
 // --- Activations --------------------------------------------------------------------------------
 
-Error NoActivation(std::string_view id) {
-  return Refuse(Code::kNotFound, fmt::format("there is no activation {}", Printable(id, 64)));
-}
-
-// One that the caller may see; one of a function it may not use does not exist for it.
-Result<Activation> FindActivation(store::Transaction& transaction, const RouteCall& call) {
-  const std::string& tenant = call.PathValue("tenant");
-  const std::string& id = call.PathValue("id");
-  CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kTenant, tenant));
-  CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kActivation, id));
-  CAIRN_ASSIGN_OR_RETURN(std::optional<Activation> activation,
-                         LoadActivation(transaction, tenant, id));
-  if (!activation) return NoActivation(id);
-  const doors::NamePatterns* const names = FunctionsOf(call.principal.get());
-  const FunctionName function{tenant, activation->ns, activation->ref.function};
-  if (names != nullptr && !names->Allows(ResourceName(function))) return NoActivation(id);
-  return *std::move(activation);
-}
-
 awaitable<Result<HttpReply>> GetActivation(SharedParts parts, const RouteCall& call) {
   std::string text;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const Activation activation, FindActivation(transaction, call));
+    CAIRN_ASSIGN_OR_RETURN(const Activation activation,
+                           FindActivation(transaction, FunctionsOf(call.principal.get()),
+                                          call.PathValue("tenant"), call.PathValue("id")));
     text = Encode(activation);
     return {};
   };
@@ -366,37 +326,13 @@ awaitable<Result<HttpReply>> GetActivation(SharedParts parts, const RouteCall& c
   co_return HttpReply(HttpResponse::Json(200, std::move(text)));
 }
 
-// {"chunks":[{"chunk":0,"text":…}…],"cursor":"17"}: where the next page begins.
-std::string ChunksText(const std::vector<LogChunk>& chunks, uint64_t cursor) {
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.BeginArray("chunks");
-  for (const LogChunk& chunk : chunks) {
-    json.BeginObject();
-    json.Integer("chunk", chunk.number);
-    json.Text("text", chunk.text);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Text("cursor", fmt::to_string(cursor));
-  json.EndObject();
-  return text;
-}
-
-struct LogPage {
-  std::vector<LogChunk> chunks;
-  bool ended = false;
-};
-
-awaitable<Result<LogPage>> ReadLog(const SharedParts& parts, const RouteCall& call, uint64_t from,
-                                   size_t limit) {
+awaitable<Result<LogPage>> ReadPage(const SharedParts& parts, const RouteCall& call, uint64_t from,
+                                    size_t limit) {
   LogPage page;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const Activation activation, FindActivation(transaction, call));
-    page.ended = IsTerminal(activation.status);
-    CAIRN_ASSIGN_OR_RETURN(page.chunks, ReadLogChunks(transaction, activation.tenant,
-                                                      activation.activation_id, from, limit));
+    CAIRN_ASSIGN_OR_RETURN(
+        page, ReadLog(transaction, FunctionsOf(call.principal.get()), call.PathValue("tenant"),
+                      call.PathValue("id"), from, limit));
     return {};
   };
   const store::Scopes none;
@@ -411,7 +347,7 @@ awaitable<void> FollowLog(SharedParts parts, std::shared_ptr<const RouteCall> ca
   doors::RouteStore::Signal signal(
       parts->store, ActivationTopic(call->PathValue("tenant"), call->PathValue("id")));
   while (!sink->gone()) {
-    const Result<LogPage> page = co_await ReadLog(parts, *call, from, kMaxPage);
+    const Result<LogPage> page = co_await ReadPage(parts, *call, from, kMaxPage);
     if (!page.ok()) co_return;
     for (const LogChunk& chunk : page->chunks) {
       net::ServerEvent event(fmt::to_string(chunk.number + 1), "log", chunk.text);
@@ -438,7 +374,7 @@ awaitable<Result<HttpReply>> GetLogs(SharedParts parts, const RouteCall& call) {
     co_return HttpReply(Refusal(error, call.request.request_id));
   }
   const auto begin = static_cast<uint64_t>(*from);
-  const Result<LogPage> page = co_await ReadLog(parts, call, begin, static_cast<size_t>(*limit));
+  const Result<LogPage> page = co_await ReadPage(parts, call, begin, static_cast<size_t>(*limit));
   if (!page.ok()) co_return HttpReply(Refusal(page.error(), call.request.request_id));
   const std::string_view accept = call.request.headers.Get("Accept").value_or("");
   if (accept.find("text/event-stream") != std::string_view::npos) {
@@ -449,8 +385,7 @@ awaitable<Result<HttpReply>> GetLogs(SharedParts parts, const RouteCall& call) {
     };
     co_return HttpReply(std::move(stream));
   }
-  const uint64_t next = page->chunks.empty() ? begin : page->chunks.back().number + 1;
-  co_return HttpReply(HttpResponse::Json(200, ChunksText(page->chunks, next)));
+  co_return HttpReply(HttpResponse::Json(200, LogText(*page)));
 }
 
 using Handler = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "functions/invoker/activations.h"
+#include "functions/activation/activations.h"
 #include "functions/model/limits.h"
 #include "functions/model/secrets.h"
 

@@ -354,7 +354,8 @@ RunMessage ChildLink::MessageOf(RunRequest& request) {
                  .event = std::move(request.event),
                  .context = std::move(request.context),
                  .env = std::move(request.env),
-                 .limits = request.limits};
+                 .limits = request.limits,
+                 .only_load = request.only_load};
   if (!recent_.Has(run.sha256)) run.program = *request.program;
   (void)recent_.Use(run.sha256);
   return run;
@@ -364,7 +365,9 @@ awaitable<RunOutcome> ChildLink::Run(RunRequest request, RunHost& host) {
   const std::shared_ptr<ChildLink> self = shared_from_this();
   const uint64_t started_ns = clock_.MonotonicNs();
   RunMessage run = MessageOf(request);
-  const bool first = runs_++ == 0;
+  const bool first = !warm_ && runs_ == 0;
+  warm_ |= request.only_load;
+  if (!request.only_load) ++runs_;
   reader_.set_max_bytes(wire::kMaxRunMessageBytes);
   Queue(Encode(run));
   run.program.reset();

@@ -91,6 +91,7 @@ class ChildLink : public std::enable_shared_from_this<ChildLink> {
   std::optional<ExitedMessage> exit_;
   uint32_t sandbox_ = 0;
   int64_t runs_ = 0;
+  bool warm_ = false;  // a program was loaded before the first run
   uint64_t last_number_ = 0;
 };
 

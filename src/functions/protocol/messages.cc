@@ -147,6 +147,7 @@ RunMessage ReadRun(Reader& in) {
   run.limits.wall_ms = in.Count64();
   run.limits.cpu_ms = in.Count64();
   run.limits.memory_bytes = in.Big64();
+  run.only_load = in.Flag();
   return run;
 }
 
@@ -277,7 +278,7 @@ Bytes Encode(const RunMessage& message) {
   }
   out.Text(message.event).Text(message.context).Text(message.env);
   out.Signed64(message.limits.wall_ms).Signed64(message.limits.cpu_ms);
-  return out.Big64(message.limits.memory_bytes).Frame();
+  return out.Big64(message.limits.memory_bytes).Flag(message.only_load).Frame();
 }
 
 Bytes Encode(const HostReplyMessage& message) {

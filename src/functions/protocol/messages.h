@@ -35,6 +35,7 @@ struct RunMessage {
   std::string context;                  // JSON
   std::string env;                      // JSON
   RunLimits limits = {};
+  bool only_load = false;  // the program is made ready, and nothing of it is run
 
   friend bool operator==(const RunMessage&, const RunMessage&) = default;
 };

@@ -39,7 +39,8 @@ TEST(MessagesTest, EveryMessageIsReadAsItWasWritten) {
                                       .event = "{}",
                                       .context = "{1}",
                                       .env = "{2}",
-                                      .limits = {.wall_ms = 1, .cpu_ms = 2, .memory_bytes = 3}});
+                                      .limits = {.wall_ms = 1, .cpu_ms = 2, .memory_bytes = 3},
+                                      .only_load = true});
   ExpectRoundTrip<ToChild>(RunMessage{.number = 1, .sha256 = "abc"});
   ExpectRoundTrip<ToChild>(HostReplyMessage{.number = 1, .call = 2, .ok = false, .text = "no"});
   ExpectRoundTrip<ToChild>(CompileMessage{.number = 1, .files = program.files, .entry = "x"});
