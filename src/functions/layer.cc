@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "functions/cli/verbs.h"
 #include "functions/control/aliases.h"
 #include "functions/control_layer.h"
 #include "functions/http/codeq_routes.h"
@@ -100,6 +101,10 @@ class FunctionsLayer final : public house::Layer {
     DeclareControl(declarations);
     DeclareCodeq(declarations);
     declarations.AddVerify(VerifyAll);
+    declarations.AddVerb(FnVerb());
+    declarations.AddVerb(ScheduleVerb());
+    declarations.AddVerb(HttpVerb());
+    declarations.AddVerb(AuthVerb());
     declarations.AddPermission({.name = kInvokePermission,
                                 .operators = true,
                                 .workers = true,

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/awaitable.hpp>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +21,7 @@
 #include "functions/model/json_writer.h"
 #include "functions/model/limits.h"
 #include "functions/model/names.h"
+#include "functions/web/gateway.h"
 
 namespace cairn::functions {
 namespace {
@@ -162,96 +161,14 @@ awaitable<Result<HttpReply>> PostInvoke(SharedParts parts, const RouteCall& call
 
 // --- The gateway --------------------------------------------------------------------------------
 
-// The request as a function sees it: AWS's API Gateway has the same form (version 2.0).
-Result<std::string> EventOf(const RouteCall& call) {
-  const net::HttpRequest& request = call.request;
-  // What follows the ref, as it was sent.
+// What follows the ref of the path, as it was sent.
+std::string_view OwnPath(const net::HttpRequest& request) {
   constexpr int kSegmentsBefore = 6;  // v1 web TENANT NAMESPACE FUNCTION REF
   std::string_view path = request.path;
   for (int i = 0; i < kSegmentsBefore && !path.empty(); ++i) {
     path.remove_prefix(std::min(path.find('/', 1), path.size()));
   }
-  if (path.empty()) path = "/";
-  const size_t question = request.target.find('?');
-  const std::string_view query =
-      question == std::string::npos ? "" : std::string_view(request.target).substr(question + 1);
-  if (query.size() > kMaxHttpQueryBytes) {
-    return Refuse(Code::kTooLarge,
-                  fmt::format("the query has more than {} bytes", kMaxHttpQueryBytes));
-  }
-  std::map<std::string, std::string> headers;
-  for (const auto& [name, value] : request.headers.fields()) {
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (lower == "authorization") continue;  // the caller's secret for this server
-    std::string& joined = headers[lower];
-    if (!joined.empty()) joined += ",";
-    joined += value;
-  }
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.Text("version", "2.0");
-  json.Text("routeKey", "$default");
-  json.Text("rawPath", path);
-  json.Text("rawQueryString", query);
-  json.BeginObject("headers");
-  for (const auto& [name, value] : headers) json.Text(name, value);
-  json.EndObject();
-  json.BeginObject("requestContext");
-  json.Text("requestId", request.request_id);
-  json.BeginObject("http");
-  json.Text("method", request.method);
-  json.Text("path", path);
-  json.Text("sourceIp", request.peer.substr(0, request.peer.rfind(':')));
-  json.EndObject();
-  json.EndObject();
-  json.Text("body", Base64Encode(request.body));
-  json.Switch("isBase64Encoded", true);
-  json.EndObject();
-  return text;
-}
-
-// Headers that are the server's to set.
-bool IsOurs(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kOurs = {
-      "connection", "content-length",    "date",    "keep-alive",
-      "trailer",    "transfer-encoding", "upgrade", "proxy-connection"};
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::ranges::find(kOurs, lower) != kOurs.end();
-}
-
-bool IsHeaderText(std::string_view text) {
-  return std::ranges::all_of(text,
-                             [](unsigned char c) { return c == '\t' || (c >= ' ' && c != 127); });
-}
-
-bool IsHeaderName(std::string_view text) {
-  constexpr std::string_view kOther = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](unsigned char c) {
-    return std::isalnum(c) != 0 || kOther.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
-HttpResponse ResponseOf(const FunctionResult& result) {
-  HttpResponse response;
-  response.status = result.status_code < 200 ? 200 : result.status_code;  // no interim answers
-  for (const auto& [name, value] : result.headers) {
-    if (IsOurs(name) || !IsHeaderName(name) || !IsHeaderText(value)) continue;
-    response.headers.Add(name, value);
-  }
-  for (const std::string& cookie : result.cookies) {
-    if (IsHeaderText(cookie)) response.headers.Add("Set-Cookie", cookie);
-  }
-  response.body = result.body;
-  if (result.is_base64) {
-    std::optional<Bytes> bytes = Base64Decode(result.body);
-    if (bytes) response.body = *std::move(bytes);
-  }
-  return response;
+  return path.empty() ? "/" : path;
 }
 
 HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation& invocation) {
@@ -259,7 +176,7 @@ HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation&
   const InvocationResult& result = answer->result;
   HttpResponse response;
   if (result.result) {
-    response = ResponseOf(*result.result);
+    response = GatewayResponse(*result.result);
   } else if (result.status == Status::kTimeout) {
     response = Refusal(Refuse(Code::kRuntimeTimeout, "the function did not answer in time"),
                        invocation.request_id);
@@ -285,7 +202,8 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   Invocation invocation{.function = FunctionOf(call)};
   CAIRN_RETURN_IF_ERROR(CheckAllowed(call, invocation.function));
   CAIRN_ASSIGN_OR_RETURN(invocation.ref, ParseRef(invocation.function, call.PathValue("ref")));
-  CAIRN_ASSIGN_OR_RETURN(invocation.event, EventOf(call));
+  CAIRN_ASSIGN_OR_RETURN(invocation.event,
+                         GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
   if (call.request.trace_parent) {
     invocation.trigger.source =

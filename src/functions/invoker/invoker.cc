@@ -20,12 +20,14 @@
 #include "functions/control/values.h"
 #include "functions/control/versions.h"
 #include "functions/invoker/activation_host.h"
-#include "functions/invoker/activation_log.h"
 #include "functions/invoker/begin.h"
 #include "functions/invoker/locked_change.h"
+#include "functions/model/activation_log.h"
+#include "functions/model/context.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_writer.h"
 #include "functions/model/names.h"
+#include "functions/pool/run_end.h"
 #include "jobs/operations/fetch.h"
 #include "jobs/operations/lease.h"
 
@@ -61,39 +63,6 @@ FunctionError ErrorOf(const Error& error) {
   return {.type = std::string(CodeRowOf(error).name), .message = std::string(RefusalText(error))};
 }
 
-// What the handler is given besides the event.
-std::string ContextText(const Activation& activation, const Principal& principal,
-                        int64_t deadline_ms) {
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.Text("activation_id", activation.activation_id);
-  json.Text("request_id", activation.request_id);
-  json.Integer("deadline_ms", deadline_ms);
-  json.Text("tenant", activation.tenant);
-  json.Text("namespace", activation.ns);
-  json.Text("function", activation.ref.function);
-  json.Integer("version", activation.resolved_version.value_or(0));
-  json.BeginObject("ref");
-  if (!activation.ref.alias.empty()) json.Text("alias", activation.ref.alias);
-  json.Integer("version", activation.resolved_version.value_or(0));
-  json.EndObject();
-  json.BeginObject("trigger");
-  json.Text("type", TriggerName(activation.trigger.type));
-  json.Raw("source", activation.trigger.source);
-  json.EndObject();
-  json.BeginObject("principal");
-  json.Text("sub", principal.sub);
-  json.Texts("roles", principal.roles);
-  json.EndObject();
-  json.EndObject();
-  return text;
-}
-
-// The result that a child has sent, which may be anything.
-Result<FunctionResult> ParseResult(std::string_view text) {
-  return ReadObject(text, Code::kValidation,
-                    [](ObjectReader& object) { return ReadFunctionResult(object); });
 }
 
 int64_t RetryDelayMs(int64_t retries) {
@@ -294,31 +263,14 @@ awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Runn
                  .cpu_ms = wall_ms,
                  .memory_bytes = static_cast<uint64_t>(config.memory_mb * kMegabyte)}};
   const RunOutcome outcome = co_await parts_.pool.Run(std::move(request), host);
-
-  Ended ended{
-      .result_truncated = outcome.result_truncated,
-      .usage = Usage{.cpu_us = outcome.usage.cpu_us,
-                     .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
-                     .cold = outcome.usage.cold},
-      .limit_hit = outcome.limit_hit,
-      .ran = true};
-  if (outcome.status == RunStatus::kSuccess) {
-    Result<FunctionResult> result = ParseResult(outcome.result);
-    if (result.ok()) {
-      ended.status = Status::kSuccess;
-      ended.result = *std::move(result);
-      ended.result_truncated |= Truncate(*ended.result);
-      co_return ended;
-    }
-    ended.error = FunctionError{.type = "ValidationError",
-                                .message = std::string(RefusalText(result.error()))};
-    co_return ended;
-  }
-  ended.status = outcome.status == RunStatus::kTimeout ? Status::kTimeout : Status::kError;
-  ended.error = FunctionError{.type = outcome.error.type,
-                              .message = running.redactor.Redact(outcome.error.message),
-                              .stack = running.redactor.Redact(outcome.error.stack)};
-  Truncate(*ended.error);
+  RunEnd end = EndOf(outcome, running.redactor);
+  Ended ended{.status = end.status,
+              .result = std::move(end.result),
+              .result_truncated = end.result_truncated,
+              .error = std::move(end.error),
+              .usage = end.usage,
+              .limit_hit = outcome.limit_hit,
+              .ran = true};
   co_return ended;
 }
 
@@ -584,7 +536,7 @@ awaitable<Result<Invoker::Answer>> Invoker::Invoke(Invocation invocation) {
 Invoker::Invoker(InvokerParts parts, InvokerOptions options)
     : parts_(std::move(parts)),
       options_(std::move(options)),
-      fetch_{parts_.http, parts_.routes, parts_.policy},
+      fetch_{parts_.http, parts_.policy},
       programs_(parts_.routes, parts_.pool, options_.cache_bytes),
       rates_(parts_.clock) {}
 

@@ -20,12 +20,12 @@
 #include "doors/turn/route_store.h"
 #include "functions/activation/accept.h"
 #include "functions/invoker/begin.h"
-#include "functions/invoker/fetch.h"
 #include "functions/invoker/program_cache.h"
 #include "functions/invoker/rate_limits.h"
 #include "functions/model/records.h"
 #include "functions/model/secrets.h"
 #include "functions/pool/sandbox_pool.h"
+#include "functions/web/fetch.h"
 #include "net/loop.h"
 
 // How functions are run.
