@@ -63,8 +63,6 @@ FunctionError ErrorOf(const Error& error) {
   return {.type = std::string(CodeRowOf(error).name), .message = std::string(RefusalText(error))};
 }
 
-}
-
 int64_t RetryDelayMs(int64_t retries) {
   int64_t delay_ms = kFirstRetryMs;
   for (int64_t i = 0; i < retries && delay_ms < kLongestRetryMs; ++i) delay_ms *= 2;
