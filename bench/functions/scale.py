@@ -5,6 +5,7 @@ A server is given a few functions and measured, then it is given the rest and me
   one        all connections invoke one function
   some       all connections invoke 100 functions in turn
   all        every function is invoked once: each is read from the store and compiled
+  beside     all connections invoke one function while another client publishes large bundles
   start      how long a start takes until the server answers
 Printed are rates, latencies and the memory of the server and of all processes of the sandbox, and for each
 latency the ratio of many functions to few: near 1 is flat. Fails if the memory that published functions cost is
@@ -20,6 +21,7 @@ import os
 import random
 import selectors
 import shutil
+import signal
 import socket
 import statistics
 import sys
@@ -197,6 +199,22 @@ class Scale:
         return {"rate": rate, "count": len(latencies), "p50": statistics.median(latencies),
                 "p99": latencies[int(len(latencies) * 0.99)]}
 
+    def invoke_beside_publishes(self, seconds):
+        """The latencies of one function while versions of 1 MiB are published without a pause."""
+        child = os.fork()
+        if child == 0:
+            filler = "// " + "x" * 1024 * 1024 + "\n"
+            number = 0
+            while True:
+                number += 1
+                self.server.command("FN.PUBLISH", f"{SPACE}/fn{self.published - 1}", "FILES", 2, "function.js",
+                                    filler + source(number), "manifest.json", MANIFEST)
+        try:
+            return self.invoke(iter(lambda: 0, None), seconds)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
     def measure(self):
         chance = random.Random(7)
 
@@ -240,6 +258,11 @@ class Scale:
                 print(f"{name:8} {functions:10,} {found['rate']:10,.0f} {found['p50']:8.2f} {found['p99']:8.2f}")
             print(f"{'':8} {'ratio':>10} {many[name]['rate'] / few[name]['rate']:10.2f} "
                   f"{many[name]['p50'] / few[name]['p50']:8.2f} {many[name]['p99'] / few[name]['p99']:8.2f}")
+        beside = self.invoke_beside_publishes(self.options.seconds)
+        one = many["one"]
+        print(f"{'beside':8} {self.published:10,} {beside['rate']:10,.0f} {beside['p50']:8.2f} {beside['p99']:8.2f}")
+        print(f"{'':8} {'ratio':>10} {beside['rate'] / one['rate']:10.2f} {beside['p50'] / one['p50']:8.2f} "
+              f"{beside['p99'] / one['p99']:8.2f}   to one, without publishes")
         everything = self.invoke(iter(range(self.published)), 3600)
         self.expect(everything["count"] == self.published, "not every function was invoked")
         server_all, sandbox_all, children_all = self.memory()

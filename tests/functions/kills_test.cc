@@ -10,6 +10,7 @@
 #include <atomic>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -136,12 +137,26 @@ class KillsTest : public ::testing::Test {
   int processes_killed_ = 0;
 };
 
+// CAIRN_FUNCTIONS_KILL_ROUNDS=20 makes it some thousands of activations.
+int Rounds() {
+  const char* const given = std::getenv("CAIRN_FUNCTIONS_KILL_ROUNDS");
+  return given == nullptr ? 3 : std::max(1, std::atoi(given));
+}
+
+TEST(IdleFunctionsTest, AServerThatRunsNoFunctionHasNoProcessForIt) {
+  FunctionsServer server;
+  EXPECT_THAT(Descendants(server.server().process().pid()), ::testing::IsEmpty());
+  server.Publish("first", "export default () => 1");
+  EXPECT_EQ(server.Invoke("first").status, 200);
+  EXPECT_THAT(Descendants(server.server().process().pid()), ::testing::Not(::testing::IsEmpty()));
+}
+
 TEST_F(KillsTest, EachActivationHasOneResultWhateverIsKilled) {
-  constexpr int kRounds = 5;
   constexpr int kClients = 6;
-  constexpr int kKillsOfARound = 6;
-  std::mt19937 random(7);
-  for (round_ = 0; round_ < kRounds; ++round_) {
+  constexpr int kKillsOfARound = 5;
+  const int rounds = Rounds();
+  std::mt19937 random(std::random_device{}());
+  for (round_ = 0; round_ < rounds; ++round_) {
     std::atomic<bool> stop = false;
     std::vector<std::jthread> clients;
     for (int client = 0; client < kClients; ++client) {
@@ -190,7 +205,7 @@ TEST_F(KillsTest, EachActivationHasOneResultWhateverIsKilled) {
   fmt::print(
       "{} activations accepted, {} kills of the server, {} of processes of functions; {} retries; "
       "ended: {} success, {} error, {} timeout; {} activations with a result, each one\n",
-      told_.size(), kRounds, processes_killed_, retries, ends["success"], ends["error"],
+      told_.size(), rounds, processes_killed_, retries, ends["success"], ends["error"],
       ends["timeout"], results.size());
 }
 

@@ -47,9 +47,16 @@ bool BuildId(JS::BuildIdCharVector* id) {
   return id->append(own.data(), own.size());
 }
 
-bool MayGoOn(JSContext* cx) { return Engine::Impl::Of(cx).stop_reason() == StopReason::kNone; }
+bool MayGoOn(JSContext* cx) {
+  const Engine::Impl& engine = Engine::Impl::Of(cx);
+  return engine.stop_reason() == StopReason::kNone && !engine.out_of_memory();
+}
 
-void OutOfMemory(JSContext* cx, void* /*data*/) { Engine::Impl::Of(cx).NoteOutOfMemory(); }
+// Whatever the function does with the exception, it has failed: so it is stopped too.
+void OutOfMemory(JSContext* cx, void* /*data*/) {
+  Engine::Impl::Of(cx).NoteOutOfMemory();
+  JS_RequestInterruptCallback(cx);
+}
 
 // Once per process. No helper threads: a process with threads cannot be forked.
 bool InitProcess() {
