@@ -63,7 +63,7 @@ set(CAIRN_SUITES_ON_postgres_functions
     Codeq*:Faults/*:ControlTest.*:AliasTest.*:ControlRoutesTest.*:ControlCommandsTest.*:Seeds/FunctionModelTest.*)
 # Of the folders of tests, by program: what stands differently on a node without a data directory.
 set(CAIRN_SUITES_ON_postgres_tests_crash ViewCrashTest.*)
-set(CAIRN_SUITES_ON_postgres_tests_functions FunctionsTest.*)
+set(CAIRN_SUITES_ON_postgres_tests_functions FunctionsTest.*:KillsTest.*)
 
 # Hands `program` to CTest once more for each other engine, as one test: its tests then share a
 # PostgreSQL cluster, which takes longer to start than most of them to run. DIRECTORY and BINARY are

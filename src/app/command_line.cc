@@ -336,7 +336,8 @@ class CommandLine {
       const LoadedConfig loaded = Load(Purpose::kOther);
       if (Complain(loaded)) return int{house::kExitUsage};
       call.json = given_.json;
-      call.server = AccessTo(loaded.config, given_.url, given_.ca_file);
+      call.environment = environment_;
+      call.server = AccessTo(loaded, given_.url, given_.ca_file, environment_);
       return house::RunVerb(verb, call);
     });
     verbs_[command] = &verb;
@@ -351,9 +352,15 @@ class CommandLine {
     AddServer(command, given_.url, given_.ca_file);
   }
 
+  // As CLI11 has it: "-l,--letter".
+  static std::string FlagOf(const house::VerbOption& option) {
+    if (option.letter == 0) return "--" + option.name;
+    return fmt::format("-{},--{}", option.letter, option.name);
+  }
+
   static void AddVerbOption(CLI::App* command, const house::VerbOption& option,
                             house::VerbCall& call) {
-    const std::string flag = "--" + option.name;
+    const std::string flag = FlagOf(option);
     switch (option.kind) {
       case house::VerbOption::Kind::kText:
         command->add_option(flag, call.texts[option.name], option.description)
@@ -367,6 +374,9 @@ class CommandLine {
       case house::VerbOption::Kind::kNumber:
         AddNumber(command, option, call.numbers[option.name]);
         return;
+      case house::VerbOption::Kind::kSwitch:
+        command->add_flag(flag, call.switches[option.name], option.description);
+        return;
     }
   }
 
@@ -376,7 +386,7 @@ class CommandLine {
             ? option.description
             : fmt::format("{} (default: {})", option.description, option.initial);
     CLI::Option* added =
-        command->add_option("--" + option.name, value, description)->type_name(option.value_name);
+        command->add_option(FlagOf(option), value, description)->type_name(option.value_name);
     if (option.least == 0 && option.most == house::VerbOption::kUnbounded) {
       added->check(CLI::NonNegativeNumber);
     } else {

@@ -12,6 +12,7 @@
 #include "app/machine.h"
 #include "app/open_store.h"
 #include "app/tls.h"
+#include "functions/child/sandbox.h"
 #include "house/units.h"
 #include "net/socket.h"
 #include "store/rocks/open.h"
@@ -67,6 +68,7 @@ class Examination {
       CheckDatabase();
     }
     CheckFiles();
+    CheckSandbox();
     CheckExposure();
     CheckTls();
     CheckPort("resp", config_.resp);
@@ -242,6 +244,30 @@ class Examination {
     } else {
       Ok("memory", text);
     }
+  }
+
+  // What keeps the code of functions from everything else, as this user on this machine gets it.
+  void CheckSandbox() {
+    const Result<uint32_t> parts = functions::ProbeSandbox();
+    if (!parts.ok()) {
+      return Warn("sandbox", parts.error().message,
+                  "everything but functions works; to run them, allow seccomp filters and "
+                  "no_new_privs");
+    }
+    std::string in_force;
+    std::string missing;
+    for (const functions::SandboxFinding& finding : functions::DescribeSandbox(*parts)) {
+      std::string& list = finding.in_force ? in_force : missing;
+      if (!list.empty()) list += finding.in_force ? ", " : "; ";
+      list += finding.name;
+      if (!finding.in_force) {
+        list += fmt::format(" (a function that broke out of the rest could {})", finding.meaning);
+      }
+    }
+    if (missing.empty()) return Ok("sandbox", "of functions, in force: " + in_force);
+    Warn("sandbox", fmt::format("of functions, in force: {}; not in force: {}", in_force, missing),
+         "functions run with what is in force; start the server as root, or allow user namespaces, "
+         "for the rest");
   }
 
   void CheckExposure() {

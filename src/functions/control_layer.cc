@@ -1,6 +1,7 @@
 #include "functions/control_layer.h"
 
 #include "functions/control/context.h"
+#include "functions/http/schedule_routes.h"
 
 namespace cairn::functions {
 
@@ -9,18 +10,24 @@ void DeclareControl(house::Declarations& declarations) {
   declarations.AddResourceKind(kFunctionKind);
   declarations.AddPermission({.name = "functions.manage", .operators = true});
   declarations.AddPermission({.name = "functions.publish", .operators = true});
+  declarations.AddPermission({.name = kSchedulePermission, .operators = true});
   declarations.AddPermission({.name = "functions.read",
                               .operators = true,
                               .workers = true,
                               .readers = true,
                               .unaudited = house::kOnlyReads});
   const auto functions = doors::Touches::Only(kFunctionKind);
-  declarations.AllowCommands(CommandUse::kLook, functions, {"fn.get", "fn.aliases"});
-  declarations.AllowCommands(CommandUse::kList, functions, {"fn.list", "fn.versions"});
+  declarations.AllowCommands(
+      CommandUse::kLook, functions,
+      {"fn.get", "fn.aliases", "fn.schedule|get", "fn.activation", "fn.logs"});
+  declarations.AllowCommands(CommandUse::kList, functions,
+                             {"fn.list", "fn.versions", "fn.schedule|list"});
+  declarations.AllowCommands(CommandUse::kWork, functions, {"fn.invoke"});
   declarations.AllowCommands(
       CommandUse::kManage, functions,
       {"fn.create", "fn.delete", "fn.purge", "fn.enable", "fn.disable", "fn.draft", "fn.publish",
-       "fn.alias", "fn.rollback", "fn.delalias", "fn.shift"});
+       "fn.alias", "fn.rollback", "fn.delalias", "fn.shift", "fn.schedule|create",
+       "fn.schedule|set", "fn.schedule|enable", "fn.schedule|disable", "fn.schedule|delete"});
 }
 
 }  // namespace cairn::functions

@@ -15,7 +15,8 @@ namespace cairn::functions {
 //   permission          the actions of the API that it stands for
 //   functions.manage    cs:function:create, cs:function:delete, enable, disable, purge
 //   functions.publish   cs:function:draft:upload, cs:function:publish, cs:function:alias:set
-//   functions.read      cs:function:read
+//   functions.schedule  cs:schedule:create, cs:schedule:delete
+//   functions.read      cs:function:read, cs:schedule:read
 void DeclareControl(house::Declarations& declarations);
 
 }  // namespace cairn::functions

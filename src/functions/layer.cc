@@ -7,19 +7,26 @@
 #include <string>
 #include <utility>
 
+#include "functions/cli/verbs.h"
 #include "functions/control/aliases.h"
 #include "functions/control_layer.h"
 #include "functions/http/codeq_routes.h"
 #include "functions/http/control_routes.h"
 #include "functions/http/error_form.h"
 #include "functions/http/invoke_routes.h"
+#include "functions/http/schedule_routes.h"
 #include "functions/invoker/invoker.h"
+#include "functions/invoker/warm_children.h"
 #include "functions/metrics.h"
 #include "functions/model/names.h"
 #include "functions/model/secrets.h"
 #include "functions/pool/sandbox_pool.h"
 #include "functions/resp/codeq_commands.h"
 #include "functions/resp/control_commands.h"
+#include "functions/resp/invoke_commands.h"
+#include "functions/resp/schedule_commands.h"
+#include "functions/schedule/firing.h"
+#include "functions/schedule/verify.h"
 #include "house/configuration.h"
 #include "house/declarations.h"
 #include "house/registry.h"
@@ -81,6 +88,11 @@ Result<SecretKeys> ReadSecretFile(const std::string& path) {
   return keys;
 }
 
+Result<void> VerifyAll(store::Store& store, house::Verification& verification) {
+  CAIRN_RETURN_IF_ERROR(VerifyFunctions(store, verification));
+  return VerifySchedules(store, verification);
+}
+
 class FunctionsLayer final : public house::Layer {
  public:
   std::string_view name() const override { return "functions"; }
@@ -88,7 +100,11 @@ class FunctionsLayer final : public house::Layer {
   void Declare(house::Declarations& declarations) const override {
     DeclareControl(declarations);
     DeclareCodeq(declarations);
-    declarations.AddVerify(VerifyFunctions);
+    declarations.AddVerify(VerifyAll);
+    declarations.AddVerb(FnVerb());
+    declarations.AddVerb(ScheduleVerb());
+    declarations.AddVerb(HttpVerb());
+    declarations.AddVerb(AuthVerb());
     declarations.AddPermission({.name = kInvokePermission,
                                 .operators = true,
                                 .workers = true,
@@ -141,30 +157,42 @@ class FunctionsLayer final : public house::Layer {
                                   .policy = policy_,
                                   .secrets = secrets_},
                      options_);
+    warm_.emplace(WarmChildren::Parts{.routes = parts.route_store,
+                                      .loops = parts.loops,
+                                      .programs = invoker_->programs(),
+                                      .pool = *pool_,
+                                      .log = parts.log});
     SetErrorForms(parts.routes);
-    AddControlRoutes({.store = parts.route_store,
-                      .pool = parts.instance.pools().store,
-                      .clock = parts.clock,
-                      .random = parts.random,
-                      .secrets = secrets_},
-                     parts.routes);
+    const ControlParts control{.store = parts.route_store,
+                               .pool = parts.instance.pools().store,
+                               .clock = parts.clock,
+                               .random = parts.random,
+                               .secrets = secrets_};
+    AddControlRoutes(control, parts.routes);
+    AddScheduleRoutes(control, parts.routes);
     AddInvokeRoutes({parts.route_store, *invoker_, parts.random}, parts.routes);
     AddCodeqRoutes({parts.route_store, parts.clock, parts.random}, parts.routes);
     AddControlCommands(parts.instance, secrets_, parts.random);
+    AddScheduleCommands(parts.instance, secrets_, parts.random);
+    AddInvokeCommands(parts.instance, *invoker_, parts.random);
     AddCodeqCommands(parts.instance);
     registry.AddTimer(kTimerShift, shifts_);
+    registry.AddTimer(kTimerSchedule, ticks_);
     registry.AddMetrics("cs", [this](house::MetricsWriter& writer) {
       WriteFigures(invoker_->figures(), invoker_->programs().figures(), pool_->stats(), writer);
+      WriteFigures(ticks_.figures(), writer);
     });
   }
 
   Result<void> Start() override {
     CAIRN_ASSIGN_OR_RETURN(secrets_, ReadSecretFile(secret_file_));
     invoker_->Start();
+    warm_->Start();
     return {};
   }
 
   void Stop() override {
+    if (warm_) warm_->Stop();
     if (invoker_) invoker_->Stop();
     if (pool_) pool_->Stop();
     if (http_) http_->Stop();
@@ -176,9 +204,11 @@ class FunctionsLayer final : public house::Layer {
   std::string secret_file_;
   SecretKeys secrets_;
   ShiftTimers shifts_;
+  ScheduleTimers ticks_;
   std::optional<SandboxPool> pool_;
   std::optional<outside::HttpService> http_;
   std::optional<Invoker> invoker_;
+  std::optional<WarmChildren> warm_;
 };
 
 }  // namespace

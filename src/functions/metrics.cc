@@ -30,10 +30,33 @@ void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& ca
                static_cast<double>(sandbox.idle));
   writer.Gauge("cs_sandbox_waiting", "Activations that wait for a process.",
                static_cast<double>(sandbox.waiting));
+  writer.Gauge("cs_sandbox_warm_wanted", "Processes that aliases want to be kept (min_warm).",
+               static_cast<double>(sandbox.warm_wanted));
+  writer.Gauge(
+      "cs_sandbox_warm_missing",
+      "Of these, those that are not there, because there is no room or they did not start.",
+      static_cast<double>(sandbox.warm_missing));
   writer.Counter("cs_sandbox_forks_total", "Processes that were started.",
                  static_cast<double>(sandbox.forks));
   writer.Counter("cs_sandbox_crashes_total", "Processes that ended in the middle of a run.",
                  static_cast<double>(sandbox.crashes));
+}
+
+void WriteFigures(const TickFigures& ticks, house::MetricsWriter& writer) {
+  for (const auto& [schedule, count] : ticks.fired) {
+    writer.Counter("cs_scheduler_ticks_total",
+                   "Ticks of schedules that this process has published; those of schedules beyond "
+                   "the first thousand have empty names.",
+                   static_cast<double>(count),
+                   {{"tenant", schedule.ns.tenant},
+                    {"namespace", schedule.ns.name},
+                    {"schedule", schedule.name}});
+  }
+  writer.Counter("cs_scheduler_skipped_total",
+                 "Ticks left out, because activations of their schedules had not ended.",
+                 static_cast<double>(ticks.skipped));
+  writer.Counter("cs_scheduler_publish_errors_total", "Ticks whose activation was refused.",
+                 static_cast<double>(ticks.refused));
 }
 
 }  // namespace cairn::functions

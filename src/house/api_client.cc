@@ -19,18 +19,25 @@ Error ErrorOf(const net::HttpResponse& response) {
   return {code, MessageOf(response)};
 }
 
+net::HttpHeaders Joined(net::HttpHeaders headers, const net::HttpHeaders& more) {
+  for (const auto& [name, value] : more.fields()) headers.Add(name, value);
+  return headers;
+}
+
 }  // namespace
 
-Result<void> ApiClient::Download(const std::string& path, const net::HttpClient::TakePiece& take) {
-  CAIRN_ASSIGN_OR_RETURN(const net::HttpResponse response, client_.Download(path, headers_, take));
+Result<void> ApiClient::Download(const std::string& path, const net::HttpClient::TakePiece& take,
+                                 const net::HttpHeaders& more) {
+  CAIRN_ASSIGN_OR_RETURN(const net::HttpResponse response,
+                         client_.Download(path, Joined(headers_, more), take));
   if (response.status >= 300) return ErrorOf(response);
   return {};
 }
 
 Result<json::value> ApiClient::Request(std::string_view method, const std::string& path,
-                                       std::string body) {
+                                       std::string body, const net::HttpHeaders& more) {
   const Result<net::HttpResponse> response =
-      client_.Request(method, path, std::move(body), headers_);
+      client_.Request(method, path, std::move(body), Joined(headers_, more));
   if (!response.ok()) return response.error();
   if (response->status >= 300) return ErrorOf(*response);
   boost::system::error_code failure;

@@ -30,9 +30,10 @@ class ApiClient {
     return Request("POST", path, std::move(body));
   }
   Result<boost::json::value> Request(std::string_view method, const std::string& path,
-                                     std::string body);
-  // The body of a GET, piece by piece.
-  Result<void> Download(const std::string& path, const net::HttpClient::TakePiece& take);
+                                     std::string body, const net::HttpHeaders& more = {});
+  // The body of a GET, piece by piece. `more` are further headers.
+  Result<void> Download(const std::string& path, const net::HttpClient::TakePiece& take,
+                        const net::HttpHeaders& more = {});
 
  private:
   net::HttpHeaders headers_;

@@ -35,6 +35,7 @@ const std::vector<std::string>& VerbCall::List(std::string_view option) const {
   return Find(lists, option);
 }
 int64_t VerbCall::Number(std::string_view option) const { return Find(numbers, option); }
+bool VerbCall::Switch(std::string_view option) const { return Find(switches, option); }
 
 bool Verb::takes_arguments() const {
   return std::ranges::any_of(actions, [](const VerbAction& action) { return action.most > 0; });
@@ -70,6 +71,9 @@ VerbCall InitialCall(const Verb& verb, const Terminal& terminal) {
         break;
       case VerbOption::Kind::kNumber:
         call.numbers[option.name] = option.initial;
+        break;
+      case VerbOption::Kind::kSwitch:
+        call.switches[option.name] = false;
         break;
     }
   }

@@ -41,6 +41,7 @@ struct VerbOption {
     kText,
     kList,    // may be given several times
     kNumber,  // whole
+    kSwitch,  // takes no value
   };
   static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 
@@ -53,6 +54,7 @@ struct VerbOption {
   int64_t initial = 0;
   int64_t least = 0;
   int64_t most = kUnbounded;
+  char letter = 0;  // -l, a short form
 };
 
 // What somebody typed, complete and checked against the row.
@@ -60,16 +62,19 @@ struct VerbCall {
   std::string action;
   std::vector<std::string> arguments;
   bool json = false;            // print the result as JSON
+  Environment environment = {};
   Result<ServerAccess> server;  // an error is fit for the command line
   const Terminal& terminal;
   std::map<std::string, std::string, std::less<>> texts = {};  // by the option's name
   std::map<std::string, std::vector<std::string>, std::less<>> lists = {};
   std::map<std::string, int64_t, std::less<>> numbers = {};
+  std::map<std::string, bool, std::less<>> switches = {};
 
   // The value of an option that the row has; empty if it was not given.
   const std::string& Text(std::string_view option) const;
   const std::vector<std::string>& List(std::string_view option) const;
   int64_t Number(std::string_view option) const;
+  bool Switch(std::string_view option) const;
 };
 
 struct Verb {

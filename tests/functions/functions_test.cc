@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
-#include <atomic>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <chrono>
 #include <fstream>
-#include <map>
-#include <mutex>
-#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/functions/functions_server.h"
@@ -314,61 +307,6 @@ TEST(FunctionsTest, NoMoreRunAtOnceThanTheVersionAllows) {
   const std::string second = server.InvokeLater("slow");
   EXPECT_EQ(server.Ended(first).at("status").as_string(), "success");
   EXPECT_EQ(server.Ended(second).at("status").as_string(), "success");
-}
-
-// Kills the server with -9 while it runs functions. Each activation that was accepted ends, once:
-// it has one record that says so, and one message among the results.
-TEST(FunctionsTest, AfterKillsEachAcceptedActivationHasOneResult) {
-  constexpr int kKills = 3;
-  constexpr int kClients = 4;
-  FunctionsServer server;
-  server.Publish("work", R"(
-    export default async (event) => {
-      await cs.kv.set('a:' + event.n, 1);
-      return {body: String(event.n)};
-    })");
-  std::set<std::string> accepted;
-  for (int round = 0; round < kKills; ++round) {
-    std::atomic<bool> stop = false;
-    std::mutex mutex;
-    std::vector<std::jthread> clients;
-    for (int client = 0; client < kClients; ++client) {
-      clients.emplace_back([&, client] {
-        for (int i = 0; !stop; ++i) {
-          const std::string id =
-              server.InvokeLater("work", fmt::format(R"({{"n":"{}.{}.{}"}})", round, client, i));
-          if (id.empty()) return;  // it is gone
-          const std::scoped_lock lock(mutex);
-          accepted.insert(id);
-        }
-      });
-    }
-    const size_t wanted = 100 * static_cast<size_t>(round + 1);
-    Await("activations to be accepted", [&] {
-      const std::scoped_lock lock(mutex);
-      return accepted.size() >= wanted;
-    });
-    ::kill(server.server().process().pid(), SIGKILL);
-    stop = true;
-    clients.clear();
-    server.Kill();
-  }
-  std::map<std::string, int> results;
-  for (const std::string& id : accepted) {
-    EXPECT_EQ(server.Ended(id).at("status").as_string(), "success") << id;
-  }
-  for (;;) {
-    const JsonAnswer claimed =
-        server.Call("POST", "/v1/codeq/topics/cs.results/claim", R"({"count":500})");
-    const json::array& messages = claimed.body.at("messages").as_array();
-    if (messages.empty()) break;
-    for (const json::value& message : messages) {
-      ++results[std::string(message.at("message").at("body").at("activation_id").as_string())];
-    }
-  }
-  for (const std::string& id : accepted) EXPECT_EQ(results[id], 1) << id;
-  fmt::print("{} activations accepted, {} kills, {} results\n", accepted.size(), kKills,
-             results.size());
 }
 
 }  // namespace

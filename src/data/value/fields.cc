@@ -266,10 +266,14 @@ Result<void> Fields::ForEachFrom(uint32_t hash, FieldVisitor visit) {
   return Visit(collection_.elements(), range, visit);
 }
 
-void Fields::Save(doors::CommandContext& context, doors::KeyEventClass type,
-                  std::string_view event) {
+void Fields::Save() {
   if (order_ && count_ > 0) collection_.elements().WriteOrder(order_);
   collection_.Save(count_);
+}
+
+void Fields::Save(doors::CommandContext& context, doors::KeyEventClass type,
+                  std::string_view event) {
+  Save();
   const BytesView key = collection_.entry().user_key();
   context.Notify(type, event, key);
   if (count_ == 0) context.Notify(doors::kEventGeneric, "del", key);

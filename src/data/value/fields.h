@@ -93,6 +93,8 @@ class Fields {
   // Writes the record; without members there will be no key. Tells listeners that `event` happened,
   // and that the key is gone if it is.
   void Save(doors::CommandContext& context, doors::KeyEventClass type, std::string_view event);
+  // The same without telling anybody: for layers that keep sets of their own.
+  void Save();
 
   // A hash or a set that is loaded already.
   explicit Fields(Collection collection)

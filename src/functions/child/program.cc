@@ -123,6 +123,8 @@ class Zygote {
 
   int Run() {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    // Children are small, and go by the pages they touch (worker.cc).
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     PrepareWorkerSignals();
     Result<std::unique_ptr<Engine>> engine = Engine::Make({.runtime = EmbeddedRuntime()});
     if (!engine.ok()) return Complain(engine.error().message);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
@@ -40,15 +41,15 @@ Error Refused(std::string_view what) {
 
 // Allowed with any arguments. Some of the rules below allow more, with certain arguments.
 constexpr auto kAllowed = std::to_array<std::string_view>({
-    "brk",          "clock_gettime",  "clock_nanosleep", "exit",
-    "exit_group",   "futex",          "getpid",          "getrandom",
-    "getrusage",    "gettid",         "gettimeofday",    "madvise",
-    "mprotect",     "mremap",         "munmap",          "restart_syscall",
-    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",    "sched_yield",
-    "setitimer",    "sigaltstack",
+    "brk",          "clock_gettime",  "clock_nanosleep", "exit",        "exit_group",
+    "getpid",       "getrandom",      "getrusage",       "gettid",      "gettimeofday",
+    "madvise",      "mprotect",       "mremap",          "munmap",      "restart_syscall",
+    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",    "sched_yield", "setitimer",
+    "sigaltstack",
 });
 // Only with the arguments that AddRules says.
 constexpr auto kAllowedInPart = std::to_array<std::string_view>({
+    "futex",
     "mmap",
     "poll",
     "prlimit64",
@@ -90,9 +91,12 @@ class Filter {
 
   bool Load() {
     if (context_ == nullptr) return false;
+    // Calls of another architecture, by int 0x80, end the process too, and not one thread of it.
+    (void)seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     for (const std::string_view name : kAllowed) Add(SCMP_ACT_ALLOW, name, {});
     for (const std::string_view name : kRefused) Add(SCMP_ACT_ERRNO(EPERM), name, {});
     AddSocket();
+    AddLocks();
     AddMemory();
     AddOwnProcess();
     if (failed_) return false;
@@ -119,6 +123,17 @@ class Filter {
       Add(SCMP_ACT_ALLOW, name, {SCMP_A0(SCMP_CMP_EQ, kSandboxSocket)});
     }
     Add(SCMP_ACT_ALLOW, "poll", {SCMP_A1(SCMP_CMP_LE, 1)});
+  }
+
+  // What locks need. The other operations, of priorities and queues, are where the kernel's futex
+  // had its faults.
+  void AddLocks() {
+    constexpr auto kOperation = static_cast<scmp_datum_t>(FUTEX_CMD_MASK);
+    for (const int operation : {FUTEX_WAIT, FUTEX_WAKE, FUTEX_WAIT_BITSET, FUTEX_WAKE_BITSET}) {
+      Add(SCMP_ACT_ALLOW, "futex",
+          {SCMP_A1(SCMP_CMP_MASKED_EQ, kOperation & UINT32_MAX,
+                   static_cast<scmp_datum_t>(operation))});
+    }
   }
 
   // Only memory of its own: neither shared nor of a file.
@@ -173,7 +188,8 @@ void WriteFile(const char* path, std::string_view text) {
   if (file.get() >= 0) (void)!write(file.get(), text.data(), text.size());
 }
 
-// As a user namespace shows us to itself: nobody is nobody.
+// As a user namespace shows us to itself: nobody is nobody. To the machine we are the same user as
+// before.
 bool EnterUserNamespace() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
@@ -230,8 +246,7 @@ uint32_t EnterNamespaces() {
   // of user.
   if (unshare(CLONE_NEWNET) != 0) {
     if (!EnterUserNamespace()) return 0;
-    parts |= Bit(SandboxPart::kUser);
-    if (unshare(CLONE_NEWNET) != 0) return parts;
+    if (unshare(CLONE_NEWNET) != 0) return 0;
   }
   parts |= Bit(SandboxPart::kNetwork);
   if (unshare(CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS) == 0) {

@@ -11,12 +11,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <deque>
 #include <map>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/utf8.h"
@@ -37,11 +39,15 @@ constexpr int64_t kUsPerSecond = 1'000'000;
 constexpr int64_t kUsPerMs = 1'000;
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr size_t kReadBytes = 65'536;
-// The server gives up on more than this; a function that logs more has lost the rest.
 // Without work for this long, memory is given back.
 constexpr int kIdleMs = 200;
 // An interrupt that comes between a check and a wait is repeated.
 constexpr int64_t kRepeatUs = 20 * kUsPerMs;
+// What activations leave behind counts against the limit of the next one, which may be another
+// function's. So garbage is collected once they have touched as much as this.
+constexpr uint64_t kCollectBytes = uint64_t{8} << 20U;
+// A new process is cheaper than to clean up after more than this.
+constexpr uint64_t kRetireBytes = uint64_t{48} << 20U;
 constexpr RunLimits kCompileLimits = {
     .wall_ms = 20'000, .cpu_ms = 20'000, .memory_bytes = uint64_t{1} << 30U};
 
@@ -79,6 +85,31 @@ int64_t CpuUs() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   return UsOf(usage.ru_utime) + UsOf(usage.ru_stime);
+}
+
+// Memory that the process has touched for the first time, so far: what it holds and what it has
+// given back.
+uint64_t TouchedBytes() {
+  static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_minflt) * page;
+}
+
+// What the engine writes before it crashes is nobody's to read, but tells why. Some of its
+// allocations cannot fail in any other way.
+ssize_t TakeLastWords(void* /*cookie*/, const char* text, size_t size) {
+  if (std::string_view(text, size).find("[unhandlable oom]") != std::string_view::npos) {
+    _exit(kExitOutOfMemory);
+  }
+  return static_cast<ssize_t>(size);
+}
+
+void HearLastWords() {
+  FILE* const words = fopencookie(nullptr, "w", {.write = TakeLastWords});
+  if (words == nullptr) return;
+  (void)std::setvbuf(words, nullptr, _IONBF, 0);
+  stderr = words;
 }
 
 uint64_t LargestBytes() {
@@ -155,7 +186,11 @@ class Worker final : public EngineHost {
   }
 
   void Log(std::string_view level, std::string_view text) override {
-    if (log_bytes_ > kMaxLogBytes) return;
+    if (log_bytes_ > kMaxLogBytes || log_lines_ > wire::kMaxLogLines) return;
+    if (++log_lines_ > wire::kMaxLogLines) {
+      level = "warn";
+      text = "the rest of the log is left out: it has too many lines";
+    }
     log_bytes_ += text.size() + 1;
     Send(Encode(LogMessage{.number = number_,
                            .level = CleanText(level, wire::kMaxLogLevelBytes),
@@ -211,10 +246,7 @@ class Worker final : public EngineHost {
       if (!WaitReadable(0)) {
         if (!idle && last_ != nullptr) engine_.Prepare(last_);
         if (!WaitReadable(idle ? std::nullopt : std::optional<uint64_t>(kIdleMs * kNsPerMs))) {
-          if (!idle && last_ != nullptr) {
-            engine_.Shrink();
-            GiveMemoryBack();
-          }
+          if (!idle && last_ != nullptr) CollectGarbage();
           idle = true;
           continue;
         }
@@ -252,8 +284,11 @@ class Worker final : public EngineHost {
     last_ = ProgramOf(run);
     number_ = run.number;
     log_bytes_ = 0;
+    log_lines_ = 0;
     RunResultMessage result{.number = run.number};
-    {
+    if (run.only_load) {
+      Load(run, result);
+    } else {
       LimitsInForce limits(run.limits, baseline_bytes_);
       EngineOutcome outcome = engine_.Run(
           {.program = last_, .event = run.event, .context = run.context, .env = run.env}, *this);
@@ -266,9 +301,28 @@ class Worker final : public EngineHost {
       result.cold = outcome.cold;
     }
     result.peak_memory_bytes = LargestBytes() - std::min(LargestBytes(), start_bytes_);
-    result.retire = engine_.out_of_memory();
+    const uint64_t touched = TouchedBytes() - collected_at_bytes_;
+    result.retire = engine_.out_of_memory() || touched > kRetireBytes;
     Send(Encode(result));
     if (result.retire) _exit(0);
+    if (touched > kCollectBytes) CollectGarbage();
+  }
+
+  void CollectGarbage() {
+    engine_.Shrink();
+    GiveMemoryBack();
+    collected_at_bytes_ = TouchedBytes();
+  }
+
+  void Load(const RunMessage& run, RunResultMessage& result) {
+    LimitsInForce limits(run.limits, baseline_bytes_);
+    const Result<void> loaded = engine_.Load(last_);
+    if (loaded.ok()) engine_.Prepare(last_);
+    result.cpu_us = std::max<int64_t>(limits.End(), 0);
+    if (loaded.ok()) return;
+    result.status = RunStatus::kError;
+    result.error = {.type = "SyntaxError",
+                    .message = CleanText(loaded.error().message, wire::kMaxErrorMessageBytes)};
   }
 
   void Compile(const CompileMessage& compile) {
@@ -290,8 +344,10 @@ class Worker final : public EngineHost {
   RecentPrograms recent_;
   std::map<std::string, std::shared_ptr<const Program>> programs_;
   std::shared_ptr<const Program> last_;
+  uint64_t collected_at_bytes_ = TouchedBytes();
   uint64_t number_ = 0;
   size_t log_bytes_ = 0;
+  size_t log_lines_ = 0;
 };
 
 }  // namespace
@@ -311,6 +367,7 @@ void PrepareWorkerSignals() {
 
 void RunWorker(Engine& engine, uint64_t baseline_bytes) {
   g_engine = &engine;
+  HearLastWords();
   auto worker = std::make_unique<Worker>(engine, baseline_bytes);
   worker->Loop();
 }

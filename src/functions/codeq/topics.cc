@@ -65,6 +65,10 @@ jobs::EnqueueRequest JobOf(const PublishRequest& request, const CheckedMessage& 
     job.idempotency_key = fmt::format("{}:{}", message.tenant, request.idempotency_key);
   }
   if (request.topic == kResultsTopic) job.expire_after_ms = kResultMessageMs;
+  if (!request.after.empty()) {
+    job.depends_on = {request.after};
+    job.on_dependency_failure = jobs::DependencyPolicy::kIgnore;
+  }
   return job;
 }
 
@@ -136,6 +140,7 @@ void AddPublishScopes(const Outgoing& outgoing, Locks& locks) {
   const std::string& topic = outgoing.request.topic;
   locks.lanes.AddQueue(topic);
   if (!DeadTopicOf(topic).empty()) locks.lanes.AddQueue(DeadTopicOf(topic));
+  if (!outgoing.request.after.empty()) locks.lanes.AddJob(outgoing.request.after);
   if (topic == kResultsTopic && !outgoing.fault) AddCorrelationScopes(outgoing.message, locks);
 }
 

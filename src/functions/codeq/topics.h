@@ -45,6 +45,9 @@ struct PublishRequest {
   std::optional<int64_t> backoff_base_ms = {};
   std::optional<int64_t> backoff_max_ms = {};
   int64_t jitter_percent = 0;
+  // A message of the topic that has to end, however it does, before this one is given out. Refuses
+  // one that does not exist.
+  std::string after = {};
 };
 
 // A message that was looked at, before the transaction that publishes it: that may run several

@@ -8,6 +8,7 @@
 #include "functions/control/functions.h"
 #include "functions/control/values.h"
 #include "functions/control/versions.h"
+#include "functions/control/warm.h"
 #include "functions/model/names.h"
 
 namespace cairn::functions {
@@ -45,6 +46,7 @@ Result<Alias> LoadAlias(const Context& context, const FunctionName& function,
 
 Result<void> SaveAlias(store::Transaction& transaction, const FunctionName& function,
                        const Alias& alias) {
+  if (alias.min_warm != 0) transaction.Wake(WarmTopic());
   return WriteString(transaction, AliasKey(function, alias.alias), Encode(alias));
 }
 
@@ -232,7 +234,9 @@ Result<Alias> SetAlias(Context& context, const FunctionName& function, const Ali
   }
   alias.target = update.target;
   alias.updated_at_ms = context.now_ms();
-  alias.min_warm = update.min_warm.value_or(alias.min_warm);
+  const WarmChange warm{alias.min_warm, update.min_warm.value_or(alias.min_warm)};
+  CAIRN_RETURN_IF_ERROR(NoteWarm(context, function, update.alias, warm));
+  alias.min_warm = warm.after;
   CAIRN_RETURN_IF_ERROR(SaveAlias(context.transaction, function, alias));
   return alias;
 }
@@ -249,6 +253,7 @@ Result<std::vector<Alias>> ListAliases(const Context& context, const FunctionNam
 
 Result<void> DeleteAlias(Context& context, const FunctionName& function, std::string_view name) {
   CAIRN_ASSIGN_OR_RETURN(Alias alias, LoadAlias(context, function, name));
+  CAIRN_RETURN_IF_ERROR(NoteWarm(context, function, name, {.before = alias.min_warm}));
   CAIRN_RETURN_IF_ERROR(EndShift(context.transaction, function, alias, kCancelled, ""));
   CAIRN_RETURN_IF_ERROR(RemoveKey(context.transaction, AliasKey(function, name)));
   return {};
@@ -327,8 +332,9 @@ Result<void> ShiftTimers::Fire(store::Transaction& transaction, const store::Tim
   // Somebody has written over the record: there is no shift to go on with.
   if (!alias.ok() && IsRefusal(alias.error(), Code::kStoreReadFailed)) return {};
   if (!alias.ok()) return alias.error();
+  // One that has failed is fired again later than it was due.
   const bool due = alias->has_value() && (*alias)->shift && (*alias)->shift->id == timer.payload &&
-                   (*alias)->shift->next_step_at_ms == timer.due.millis();
+                   (*alias)->shift->next_step_at_ms <= timer.due.millis();
   return due ? TakeStep(transaction, shift->function, **alias) : Result<void>();
 }
 

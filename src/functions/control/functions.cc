@@ -7,6 +7,7 @@
 #include "functions/control/aliases.h"
 #include "functions/control/values.h"
 #include "functions/control/versions.h"
+#include "functions/control/warm.h"
 #include "functions/model/bundle.h"
 #include "functions/model/manifest.h"
 #include "functions/model/names.h"
@@ -139,6 +140,7 @@ Result<Function> DeleteFunction(Context& context, const FunctionName& name) {
   CAIRN_ASSIGN_OR_RETURN(Function function, LoadFunction(context, name, Deleted::kShown));
   if (function.deleted_at_ms) return function;
   function.deleted_at_ms = context.now_ms();
+  context.transaction.Wake(WarmTopic());
   CAIRN_RETURN_IF_ERROR(SaveFunction(context, name, function));
   return function;
 }
@@ -156,7 +158,10 @@ Result<void> PurgeFunction(Context& context, const FunctionName& name) {
   for (const std::string& key : keys) AddScope(prefix + key, scopes);
   CAIRN_RETURN_IF_ERROR(context.Require(scopes));
   CAIRN_ASSIGN_OR_RETURN(const std::vector<Alias> aliases, LoadAliases(context.transaction, name));
-  for (const Alias& alias : aliases) CancelShiftTimer(context.transaction, name, alias);
+  for (const Alias& alias : aliases) {
+    CancelShiftTimer(context.transaction, name, alias);
+    CAIRN_RETURN_IF_ERROR(NoteWarm(context, name, alias.alias, {.before = alias.min_warm}));
+  }
   for (const std::string& key : keys) {
     CAIRN_RETURN_IF_ERROR(RemoveKey(context.transaction, prefix + key));
   }
@@ -167,6 +172,7 @@ Result<Function> SetEnabled(Context& context, const FunctionName& name, bool ena
   CAIRN_ASSIGN_OR_RETURN(Function function, LoadFunction(context, name));
   if (function.enabled == enabled) return function;
   function.enabled = enabled;
+  context.transaction.Wake(WarmTopic());
   CAIRN_RETURN_IF_ERROR(SaveFunction(context, name, function));
   return function;
 }

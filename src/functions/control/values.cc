@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "data/sorted_set/sorted_set.h"
+#include "data/value/collection.h"
 #include "data/value/entry.h"
+#include "data/value/fields.h"
 #include "data/value/keys.h"
 #include "data/value/string_value.h"
 #include "doors/resp/command.h"
@@ -24,6 +27,14 @@ Result<data::SortedSet> LoadIndex(store::Transaction& transaction, std::string_v
   CAIRN_ASSIGN_OR_RETURN(data::SortedSet set, data::SortedSet::Load(transaction, kDatabase, key));
   if (set.wrong_type()) return OtherType(key);
   return set;
+}
+
+Result<data::Fields> LoadSet(store::Transaction& transaction, std::string_view key) {
+  CAIRN_ASSIGN_OR_RETURN(
+      data::Collection collection,
+      data::Collection::Load(transaction, kDatabase, key, data::ValueType::kSet));
+  if (collection.wrong_type()) return OtherType(key);
+  return data::Fields(std::move(collection));
 }
 
 }  // namespace
@@ -91,6 +102,43 @@ Result<std::vector<std::string>> NamesInIndex(store::Transaction& transaction, s
     names.emplace_back(member);
     return true;
   }));
+  return names;
+}
+
+Result<size_t> CountInSet(store::Transaction& transaction, std::string_view key) {
+  CAIRN_ASSIGN_OR_RETURN(const data::Fields set, LoadSet(transaction, key));
+  return static_cast<size_t>(set.count());
+}
+
+Result<bool> IsInSet(store::Transaction& transaction, std::string_view key, std::string_view name) {
+  CAIRN_ASSIGN_OR_RETURN(data::Fields set, LoadSet(transaction, key));
+  return set.Contains(name);
+}
+
+Result<void> AddToSet(store::Transaction& transaction, std::string_view key,
+                      std::string_view name) {
+  CAIRN_ASSIGN_OR_RETURN(data::Fields set, LoadSet(transaction, key));
+  CAIRN_ASSIGN_OR_RETURN(const bool added, set.Add(name));
+  if (added) set.Save();
+  return {};
+}
+
+Result<void> RemoveFromSet(store::Transaction& transaction, std::string_view key,
+                           std::string_view name) {
+  CAIRN_ASSIGN_OR_RETURN(data::Fields set, LoadSet(transaction, key));
+  CAIRN_ASSIGN_OR_RETURN(const bool removed, set.Remove(name));
+  if (removed) set.Save();
+  return {};
+}
+
+Result<std::vector<std::string>> NamesInSet(store::Transaction& transaction, std::string_view key) {
+  CAIRN_ASSIGN_OR_RETURN(data::Fields set, LoadSet(transaction, key));
+  std::vector<std::string> names;
+  CAIRN_RETURN_IF_ERROR(set.ForEachInAnyOrder([&](BytesView member, BytesView) -> Result<bool> {
+    names.emplace_back(member);
+    return true;
+  }));
+  std::ranges::sort(names);
   return names;
 }
 

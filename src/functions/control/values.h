@@ -39,4 +39,13 @@ Result<void> RemoveFromIndex(store::Transaction& transaction, std::string_view k
 Result<std::vector<std::string>> NamesInIndex(store::Transaction& transaction, std::string_view key,
                                               std::string_view after, size_t limit);
 
+// A set of names, as any Redis set is.
+Result<size_t> CountInSet(store::Transaction& transaction, std::string_view key);
+Result<bool> IsInSet(store::Transaction& transaction, std::string_view key, std::string_view name);
+Result<void> AddToSet(store::Transaction& transaction, std::string_view key, std::string_view name);
+Result<void> RemoveFromSet(store::Transaction& transaction, std::string_view key,
+                           std::string_view name);
+// All of them, in order.
+Result<std::vector<std::string>> NamesInSet(store::Transaction& transaction, std::string_view key);
+
 }  // namespace cairn::functions

@@ -16,6 +16,7 @@
 #include "functions/control/functions.h"
 #include "functions/control/values.h"
 #include "functions/control/versions.h"
+#include "functions/control/warm.h"
 #include "functions/model/digest.h"
 #include "functions/model/names.h"
 #include "store/timers.h"
@@ -163,6 +164,7 @@ class FunctionCheck {
     };
     check(alias->target.version);
     if (alias->target.second) check(alias->target.second->version);
+    CAIRN_RETURN_IF_ERROR(CheckWarm(*alias));
     if (!alias->shift) return {};
     shifting_.insert(name);
     check(alias->shift->to);
@@ -170,6 +172,17 @@ class FunctionCheck {
                                               kTimerShift, ShiftTimerOwner(function_, name));
     CAIRN_ASSIGN_OR_RETURN(const auto row, transaction_.Get({store::Space::kTimers, timer}));
     if (!row) Problem(fmt::format("has no timer for the shift of alias {}", name));
+    return {};
+  }
+
+  Result<void> CheckWarm(const Alias& alias) {
+    const std::string name = NameInWarmIndex(function_, alias.alias);
+    CAIRN_ASSIGN_OR_RETURN(const std::vector<std::string> listed,
+                           NamesInIndex(transaction_, kWarmIndexKey, PredecessorOf(name), 1));
+    const bool is_listed = !listed.empty() && listed.front() == name;
+    if (is_listed == (alias.min_warm != 0)) return {};
+    Problem(fmt::format("has the alias {} with min_warm {}, which is {} in the index of those",
+                        alias.alias, alias.min_warm, is_listed ? "" : "not"));
     return {};
   }
 
@@ -233,6 +246,41 @@ Result<size_t> CheckIndex(store::Transaction& transaction, const NamespaceName& 
   }
 }
 
+// Every name of the index of aliases with min_warm is one.
+Result<void> CheckWarmIndex(store::Store& store, house::Verification& verification) {
+  Problems problems;
+  const store::Scopes none;
+  const auto check = [&](store::Transaction& transaction) -> Result<void> {
+    problems.clear();
+    std::string after;
+    for (;;) {
+      const Result<std::vector<std::string>> names =
+          NamesInIndex(transaction, kWarmIndexKey, after, kMaxPage);
+      if (!names.ok() && IsRefusal(names.error(), Code::kStoreReadFailed)) {
+        problems.push_back(std::string(RefusalText(names.error())));
+        return {};
+      }
+      if (!names.ok()) return names.error();
+      if (names->empty()) return {};
+      for (const std::string& name : *names) {
+        const auto alias = ParseWarmName(name);
+        if (alias) {
+          CAIRN_ASSIGN_OR_RETURN(
+              const data::Entry entry,
+              data::Entry::Load(transaction, kDatabase, AliasKey(alias->first, alias->second)));
+          if (entry.exists()) continue;
+        }
+        problems.push_back(fmt::format("the key {} has {}, which is not an alias", kWarmIndexKey,
+                                       Printable(name)));
+      }
+      after = names->back();
+    }
+  };
+  CAIRN_RETURN_IF_ERROR(store.RunRead(none, check));
+  for (std::string& problem : problems) verification.Problem(std::move(problem));
+  return {};
+}
+
 Result<void> CheckOne(store::Store& store, const FunctionKeyParts& parts,
                       house::Verification& verification) {
   Problems problems;
@@ -258,6 +306,7 @@ Result<void> CheckOne(store::Store& store, const FunctionKeyParts& parts,
 }  // namespace
 
 Result<void> VerifyFunctions(store::Store& store, house::Verification& verification) {
+  CAIRN_RETURN_IF_ERROR(CheckWarmIndex(store, verification));
   std::string from(kFunctionsPrefix);
   while (!verification.abandoned()) {
     CAIRN_ASSIGN_OR_RETURN(const std::optional<std::string> key, FirstKey(store, from));

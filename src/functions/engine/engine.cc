@@ -47,9 +47,16 @@ bool BuildId(JS::BuildIdCharVector* id) {
   return id->append(own.data(), own.size());
 }
 
-bool MayGoOn(JSContext* cx) { return Engine::Impl::Of(cx).stop_reason() == StopReason::kNone; }
+bool MayGoOn(JSContext* cx) {
+  const Engine::Impl& engine = Engine::Impl::Of(cx);
+  return engine.stop_reason() == StopReason::kNone && !engine.out_of_memory();
+}
 
-void OutOfMemory(JSContext* cx, void* /*data*/) { Engine::Impl::Of(cx).NoteOutOfMemory(); }
+// Whatever the function does with the exception, it has failed: so it is stopped too.
+void OutOfMemory(JSContext* cx, void* /*data*/) {
+  Engine::Impl::Of(cx).NoteOutOfMemory();
+  JS_RequestInterruptCallback(cx);
+}
 
 // Once per process. No helper threads: a process with threads cannot be forked.
 bool InitProcess() {
@@ -266,6 +273,16 @@ void Engine::Impl::KeepRealm(std::unique_ptr<Realm> realm, const EngineOutcome& 
   if (program.isolation != Isolation::kVersion || !realm->evaluated) return;
   if (!outcome.limit_hit.empty()) return;
   kept_[program.sha256] = std::move(realm);
+}
+
+Result<void> Engine::Impl::Load(const std::shared_ptr<const Program>& program) {
+  stop_ = StopReason::kNone;
+  RunError error;
+  bool cold = false;
+  if (Load(program, error, cold) != nullptr) return {};
+  const JSAutoRealm realm(cx_, holder_->global());
+  JS_ClearPendingException(cx_);
+  return Error{ErrorCode::kInvalid, std::move(error.message)};
 }
 
 void Engine::Impl::Prepare(const std::shared_ptr<const Program>& program) {
@@ -523,6 +540,9 @@ Result<std::string> Engine::Compile(const std::vector<SourceFile>& files,
   return impl_->Compile(files, entry);
 }
 EngineOutcome Engine::Run(const EngineRun& run, EngineHost& host) { return impl_->Run(run, host); }
+Result<void> Engine::Load(const std::shared_ptr<const Program>& program) {
+  return impl_->Load(program);
+}
 void Engine::Prepare(const std::shared_ptr<const Program>& program) { impl_->Prepare(program); }
 void Engine::Forget(const std::string& sha256) { impl_->Forget(sha256); }
 void Engine::Shrink() { impl_->Shrink(); }

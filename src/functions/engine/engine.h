@@ -110,6 +110,8 @@ class Engine {
   // `host` outlives the call.
   EngineOutcome Run(const EngineRun& run, EngineHost& host);
 
+  // Reads the code of a program, so that its first run need not. kInvalid for one that cannot run.
+  Result<void> Load(const std::shared_ptr<const Program>& program);
   // Makes the global for the next run of `program`, if that helps. For when there is time.
   void Prepare(const std::shared_ptr<const Program>& program);
   // Forgets a program and what was made for it. One that is not known is not an error.

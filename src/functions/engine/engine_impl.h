@@ -32,6 +32,7 @@ class Engine::Impl {
 
   Result<std::string> Compile(const std::vector<SourceFile>& files, const std::string& entry);
   EngineOutcome Run(const EngineRun& run, EngineHost& host);
+  Result<void> Load(const std::shared_ptr<const Program>& program);
   void Prepare(const std::shared_ptr<const Program>& program);
   void Forget(const std::string& sha256);
   void Shrink();

@@ -12,6 +12,7 @@ namespace cairn::functions {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Answers every call at once, with its arguments.
 class EchoHost final : public EngineHost {
@@ -133,6 +134,32 @@ TEST_F(EngineTest, ThrownValuesOfAnyKindAreDescribed) {
             "Exception: a value was thrown that cannot be shown as text");
   const EngineOutcome outcome = Run("export default () => {\n  throw new Error('deep')\n}");
   EXPECT_THAT(outcome.error.stack, HasSubstr("function.js:2"));
+}
+
+TEST_F(EngineTest, StacksAndLoggedStacksNameTheSourcesOfABundle) {
+  // Line 2 of function.js is line 7 of function.ts.
+  const auto program = Make({
+      {"function.js",
+       "export default (event) => {\n"
+       "  const error = new Error('deep'); host.log('error', error.stack); throw error\n}"},
+      {"function.js.map",
+       R"({"version":3,"sources":["function.ts"],"names":[],"mappings":";AAMA"})"},
+  });
+  const EngineOutcome outcome = Run(program);
+  EXPECT_THAT(outcome.error.stack, HasSubstr("function.ts:7:1"));
+  EXPECT_THAT(outcome.error.stack, Not(HasSubstr("function.js")));
+  ASSERT_EQ(host_.logs.size(), 1);
+  EXPECT_THAT(host_.logs[0], HasSubstr("function.ts:7:1"));
+}
+
+TEST_F(EngineTest, ABadSourceMapChangesNothing) {
+  for (const char* map : {"", "{}", "not JSON", R"({"version":3,"sources":[],"mappings":"!"})",
+                          R"({"version":3,"sources":["a.ts"],"mappings":";AADA"})"}) {
+    const EngineOutcome outcome =
+        Run(Make({{"function.js", "export default () => {\n  throw new Error('deep')\n}"},
+                  {"function.js.map", map}}));
+    EXPECT_THAT(outcome.error.stack, HasSubstr("function.js:2")) << map;
+  }
 }
 
 TEST_F(EngineTest, ErrorsAndStacksAreCut) {

@@ -6,11 +6,16 @@
 #include <js/PropertyAndElement.h>
 #include <js/Stack.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/utf8.h"
+#include "functions/engine/engine_impl.h"
+#include "functions/engine/realm.h"
 #include "functions/engine/text.h"
+#include "functions/model/source_map.h"
 #include "functions/protocol/limits.h"
 
 namespace cairn::functions {
@@ -39,7 +44,7 @@ std::string StackText(JSContext* cx, JS::HandleObject stack) {
   }
   std::optional<std::string> text = Utf8Of(cx, string);
   if (!text) JS_ClearPendingException(cx);
-  return text.value_or("");
+  return WithSources(cx, text.value_or(""));
 }
 
 // What a value that is no Error says about itself.
@@ -58,6 +63,20 @@ RunError Cut(const RunError& error) {
 }
 
 }  // namespace
+
+std::string WithSources(JSContext* cx, std::string_view text) {
+  // A line of a stack begins so. Most logs have none.
+  if (text.find("at ") == std::string_view::npos) return std::string(text);
+  const Realm* const realm = Realm::Of(JS::CurrentGlobalOrNull(cx));
+  if (realm == nullptr || realm->loaded() == nullptr) return std::string(text);
+  if (Engine::Impl::Of(cx).out_of_memory()) return std::string(text);
+  const std::vector<SourceFile>& files = realm->loaded()->program->files;
+  return MapStack(text, [&](std::string_view path) -> std::optional<std::string_view> {
+    const auto file = std::ranges::find(files, path, &SourceFile::path);
+    if (file == files.end()) return std::nullopt;
+    return file->text;
+  });
+}
 
 RunError DescribeThrown(JSContext* cx, JS::HandleValue thrown, JS::HandleObject stack) {
   RunError error{.type = "Exception", .message = {}};

@@ -26,6 +26,7 @@
 #include "base/utf8.h"
 #include "functions/engine/activation.h"
 #include "functions/engine/engine_impl.h"
+#include "functions/engine/exception.h"
 #include "functions/engine/realm.h"
 #include "functions/engine/text.h"
 #include "functions/protocol/limits.h"
@@ -119,7 +120,7 @@ bool LogLine(JSContext* cx, unsigned count, JS::Value* vp) {
   if (activation == nullptr) return false;
   if (activation->host() != nullptr) {
     activation->host()->Log(CleanText(*level, wire::kMaxLogLevelBytes),
-                            CleanText(*text, wire::kMaxLogLineBytes));
+                            CleanText(WithSources(cx, *text), wire::kMaxLogLineBytes));
   }
   args.rval().setUndefined();
   return true;

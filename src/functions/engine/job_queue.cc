@@ -5,6 +5,11 @@
 #include <js/ValueArray.h>
 
 namespace cairn::functions {
+namespace {
+
+constexpr size_t kRunBeforeRemoved = 4'096;
+
+}  // namespace
 
 JSObject* Jobs::getIncumbentGlobal(JSContext* cx) { return JS::CurrentGlobalOrNull(cx); }
 
@@ -24,6 +29,11 @@ bool Jobs::Run(JSContext* cx) {
   JS::RootedValue function(cx);
   JS::RootedValue ignored(cx);
   while (next_ < queue_.length()) {
+    // Jobs that add jobs may keep it from ever being empty.
+    if (next_ >= kRunBeforeRemoved && next_ * 2 >= queue_.length()) {
+      queue_.erase(queue_.begin(), queue_.begin() + next_);
+      next_ = 0;
+    }
     job = queue_[next_];
     queue_[next_++].set(nullptr);
     const JSAutoRealm realm(cx, job);

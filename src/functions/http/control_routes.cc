@@ -17,6 +17,7 @@
 #include "functions/control/store_access.h"
 #include "functions/control/versions.h"
 #include "functions/http/control_schemas.h"
+#include "functions/http/control_support.h"
 #include "functions/model/limits.h"
 #include "functions/model/names.h"
 
@@ -32,16 +33,7 @@ constexpr std::string_view kRead = "functions.read";
 constexpr std::string_view kManage = "functions.manage";
 constexpr std::string_view kPublish = "functions.publish";
 
-using SharedParts = std::shared_ptr<const ControlParts>;
-using RouteFunction = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);
-// An answer as text, made inside a transaction.
-using Maker = std::function<Result<std::string>(Context&)>;
-
 // --- What a request names -----------------------------------------------------------------------
-
-NamespaceName NamespaceOf(const RouteCall& call) {
-  return {call.PathValue("tenant"), call.PathValue("namespace")};
-}
 
 FunctionName FunctionOf(const RouteCall& call) {
   return {call.PathValue("tenant"), call.PathValue("namespace"), call.PathValue("name")};
@@ -49,12 +41,6 @@ FunctionName FunctionOf(const RouteCall& call) {
 
 Deleted DeletedOf(const RouteCall& call) {
   return call.request.Query("include_deleted") == "true" ? Deleted::kShown : Deleted::kHidden;
-}
-
-Result<size_t> LimitOf(const RouteCall& call) {
-  CAIRN_ASSIGN_OR_RETURN(const int64_t limit,
-                         doors::QueryNumber(call.request, "limit", kDefaultPage, 1, kMaxPage));
-  return static_cast<size_t>(limit);
 }
 
 Result<uint64_t> VersionOf(std::string_view text, std::string_view what) {
@@ -75,71 +61,9 @@ store::Scopes AliasScopes(const FunctionName& function, std::string_view alias) 
   return scopes;
 }
 
-// --- Answers ------------------------------------------------------------------------------------
-
-HttpReply ErrorReply(const Error& error, const RouteCall& call) {
-  return HttpResponse::Json(CodeRowOf(error).http_status,
-                            ErrorBody(error, call.request.request_id));
-}
-
-StoreAccess AccessOf(const ControlParts& parts, const RouteCall& call) {
-  return {.store = parts.store,
-          .principal = call.principal,
-          .secrets = &parts.secrets,
-          .random = &parts.random};
-}
-
-awaitable<Result<HttpReply>> Answer(SharedParts parts, const RouteCall& call, Where where,
-                                    Maker maker) {
-  std::string text;
-  const OperationBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(text, maker(context));
-    return {};
-  };
-  StoreAccess access = AccessOf(*parts, call);
-  const Result<void> done = co_await Look(std::move(access), where, body);
-  if (!done.ok()) co_return ErrorReply(done.error(), call);
-  co_return HttpReply(HttpResponse::Json(200, std::move(text)));
-}
-
-struct ChangeOptions {
-  store::Scopes scopes;
-  int status = 200;
-  Where where = Where::kLoop;
-};
-awaitable<Result<HttpReply>> Apply(SharedParts parts, const RouteCall& call, ChangeOptions options,
-                                   Maker maker) {
-  std::string text;
-  const OperationBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(text, maker(context));
-    return {};
-  };
-  StoreAccess access = AccessOf(*parts, call);
-  const Result<void> done =
-      co_await Change(std::move(access), std::move(options.scopes), options.where, body);
-  if (!done.ok()) co_return ErrorReply(done.error(), call);
-  co_return HttpReply(HttpResponse::Json(options.status, std::move(text)));
-}
-
-awaitable<Result<HttpReply>> Refused(Error error, const RouteCall& call) {
-  co_return ErrorReply(error, call);
-}
-
-template <typename Record>
-Result<std::string> Encoded(const Result<Record>& record) {
-  if (!record.ok()) return record.error();
-  return Encode(*record);
-}
-
-template <typename Status>
-Result<std::string> StatusText(const Result<Status>& done, std::string_view word) {
-  if (!done.ok()) return done.error();
-  return R"({"status":")" + std::string(word) + R"("})";
-}
-
 // --- Functions ----------------------------------------------------------------------------------
 
-awaitable<Result<HttpReply>> PostFunction(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PostFunction(SharedControl parts, const RouteCall& call) {
   Result<NewFunction> function = ParseNewFunction(NamespaceOf(call), call.request.body);
   if (!function.ok()) return Refused(function.error(), call);
   call.audit_detail = function->name.name;
@@ -150,7 +74,7 @@ awaitable<Result<HttpReply>> PostFunction(SharedParts parts, const RouteCall& ca
                });
 }
 
-awaitable<Result<HttpReply>> GetFunctions(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> GetFunctions(SharedControl parts, const RouteCall& call) {
   const Result<size_t> limit = LimitOf(call);
   if (!limit.ok()) return Refused(limit.error(), call);
   Page page{.after = std::string(call.request.Query("cursor").value_or("")), .limit = *limit};
@@ -163,7 +87,7 @@ awaitable<Result<HttpReply>> GetFunctions(SharedParts parts, const RouteCall& ca
                 });
 }
 
-awaitable<Result<HttpReply>> GetFunction(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> GetFunction(SharedControl parts, const RouteCall& call) {
   return Answer(std::move(parts), call, Where::kLoop,
                 [function = FunctionOf(call),
                  deleted = DeletedOf(call)](Context& context) -> Result<std::string> {
@@ -173,7 +97,7 @@ awaitable<Result<HttpReply>> GetFunction(SharedParts parts, const RouteCall& cal
                 });
 }
 
-awaitable<Result<HttpReply>> RemoveFunction(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> RemoveFunction(SharedControl parts, const RouteCall& call) {
   const FunctionName function = FunctionOf(call);
   return Apply(std::move(parts), call, {.scopes = ScopesOf(function)},
                [function](Context& context) {
@@ -181,7 +105,7 @@ awaitable<Result<HttpReply>> RemoveFunction(SharedParts parts, const RouteCall& 
                });
 }
 
-awaitable<Result<HttpReply>> PostPurge(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PostPurge(SharedControl parts, const RouteCall& call) {
   const FunctionName function = FunctionOf(call);
   return Apply(std::move(parts), call, {.scopes = ScopesOf(function), .where = Where::kPool},
                [function](Context& context) {
@@ -189,14 +113,14 @@ awaitable<Result<HttpReply>> PostPurge(SharedParts parts, const RouteCall& call)
                });
 }
 
-awaitable<Result<HttpReply>> PostEnable(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PostEnable(SharedControl parts, const RouteCall& call) {
   const FunctionName function = FunctionOf(call);
   return Apply(
       std::move(parts), call, {.scopes = ScopesOf(function)},
       [function](Context& context) { return Encoded(SetEnabled(context, function, true)); });
 }
 
-awaitable<Result<HttpReply>> PostDisable(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PostDisable(SharedControl parts, const RouteCall& call) {
   const FunctionName function = FunctionOf(call);
   return Apply(
       std::move(parts), call, {.scopes = ScopesOf(function)},
@@ -205,7 +129,7 @@ awaitable<Result<HttpReply>> PostDisable(SharedParts parts, const RouteCall& cal
 
 // --- Drafts and versions ------------------------------------------------------------------------
 
-awaitable<Result<HttpReply>> PutDraft(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PutDraft(SharedControl parts, const RouteCall& call) {
   const auto pack = [&call] { return ParseFiles(call.request.body); };
   const Result<Package> package = co_await doors::OnPool(parts->pool, pack);
   if (!package.ok()) co_return ErrorReply(package.error(), call);
@@ -222,7 +146,7 @@ awaitable<Result<HttpReply>> PutDraft(SharedParts parts, const RouteCall& call) 
   co_return co_await Apply(parts, call, std::move(options), upload);
 }
 
-awaitable<Result<HttpReply>> PostVersion(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PostVersion(SharedControl parts, const RouteCall& call) {
   const auto parse = [&call] { return ParsePublish(call.request.body); };
   const Result<PublishRequest> request = co_await doors::OnPool(parts->pool, parse);
   if (!request.ok()) co_return ErrorReply(request.error(), call);
@@ -237,7 +161,7 @@ awaitable<Result<HttpReply>> PostVersion(SharedParts parts, const RouteCall& cal
   co_return co_await Apply(parts, call, std::move(options), publish);
 }
 
-awaitable<Result<HttpReply>> GetVersions(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> GetVersions(SharedControl parts, const RouteCall& call) {
   const Result<size_t> limit = LimitOf(call);
   if (!limit.ok()) return Refused(limit.error(), call);
   uint64_t before = 0;
@@ -255,7 +179,7 @@ awaitable<Result<HttpReply>> GetVersions(SharedParts parts, const RouteCall& cal
                 });
 }
 
-awaitable<Result<HttpReply>> GetOneVersion(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> GetOneVersion(SharedControl parts, const RouteCall& call) {
   const Result<uint64_t> version = VersionOf(call.PathValue("version"), "the path's last part");
   if (!version.ok()) return Refused(version.error(), call);
   return Answer(std::move(parts), call, Where::kLoop,
@@ -266,7 +190,7 @@ awaitable<Result<HttpReply>> GetOneVersion(SharedParts parts, const RouteCall& c
 
 // --- Aliases ------------------------------------------------------------------------------------
 
-awaitable<Result<HttpReply>> PutAlias(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PutAlias(SharedControl parts, const RouteCall& call) {
   const std::string& alias = call.PathValue("alias");
   Result<AliasUpdate> update = ParseAliasUpdate(alias, call.request.body);
   if (!update.ok()) return Refused(update.error(), call);
@@ -277,7 +201,7 @@ awaitable<Result<HttpReply>> PutAlias(SharedParts parts, const RouteCall& call) 
                });
 }
 
-awaitable<Result<HttpReply>> GetAliases(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> GetAliases(SharedControl parts, const RouteCall& call) {
   return Answer(std::move(parts), call, Where::kLoop,
                 [function = FunctionOf(call)](Context& context) -> Result<std::string> {
                   CAIRN_ASSIGN_OR_RETURN(const std::vector<Alias> aliases,
@@ -286,14 +210,14 @@ awaitable<Result<HttpReply>> GetAliases(SharedParts parts, const RouteCall& call
                 });
 }
 
-awaitable<Result<HttpReply>> GetOneAlias(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> GetOneAlias(SharedControl parts, const RouteCall& call) {
   return Answer(std::move(parts), call, Where::kLoop,
                 [function = FunctionOf(call), alias = call.PathValue("alias")](Context& context) {
                   return Encoded(GetAlias(context, function, alias));
                 });
 }
 
-awaitable<Result<HttpReply>> RemoveAlias(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> RemoveAlias(SharedControl parts, const RouteCall& call) {
   const FunctionName function = FunctionOf(call);
   const std::string& alias = call.PathValue("alias");
   return Apply(std::move(parts), call, {.scopes = AliasScopes(function, alias)},
@@ -302,7 +226,7 @@ awaitable<Result<HttpReply>> RemoveAlias(SharedParts parts, const RouteCall& cal
                });
 }
 
-awaitable<Result<HttpReply>> PostRollback(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PostRollback(SharedControl parts, const RouteCall& call) {
   const FunctionName function = FunctionOf(call);
   const std::string& alias = call.PathValue("alias");
   return Apply(std::move(parts), call, {.scopes = AliasScopes(function, alias)},
@@ -311,7 +235,7 @@ awaitable<Result<HttpReply>> PostRollback(SharedParts parts, const RouteCall& ca
                });
 }
 
-awaitable<Result<HttpReply>> PostShift(SharedParts parts, const RouteCall& call) {
+awaitable<Result<HttpReply>> PostShift(SharedControl parts, const RouteCall& call) {
   const std::string& alias = call.PathValue("alias");
   Result<ShiftRequest> request =
       ParseShift(alias, Uuid::V4(parts->random).ToString(), call.request.body);
@@ -342,44 +266,7 @@ constexpr std::string_view kShiftPath = CAIRN_FUNCTIONS_PATH "/{name}/aliases/{a
 
 #undef CAIRN_FUNCTIONS_PATH
 
-constexpr doors::QueryParameter kLimitParameter{"limit", "How many at most: 1 to 500, usually 100.",
-                                                "integer"};
-constexpr doors::QueryParameter kCursorParameter{"cursor", "The cursor of the page before."};
-constexpr doors::QueryParameter kDeletedParameter{"include_deleted", "Show deleted ones too.",
-                                                  "boolean"};
-
-// Adds rows with what they have in common.
-class Rows {
- public:
-  Rows(SharedParts parts, doors::RouteTable& table) : parts_(std::move(parts)), table_(table) {}
-
-  void Add(doors::Route route, RouteFunction function) {
-    route.tag = "functions";
-    route.touches = doors::Touches::Only(kFunctionKind);
-    route.checks_body_itself = !route.request_schema.empty();
-    route.body_limit = route.request_schema.empty() ? route.body_limit : kMaxRequestBytes;
-    for (const auto& [status, what] :
-         {std::pair<int, std::string_view>{400, "A name or a member is wrong."},
-          {403, "The key does not reach this function."},
-          {404, "There is nothing of this name."},
-          {409, "It is in another state than the request needs."},
-          {410, "It was there; its time is up."},
-          {413, "It is too large, or there are too many."},
-          {503, "The store takes no requests now."}}) {
-      route.responses.push_back({status, what, kFunctionErrorSchema});
-    }
-    route.handler = [parts = parts_, function](const RouteCall& call) {
-      return function(parts, call);
-    };
-    table_.Add(std::move(route));
-  }
-
- private:
-  SharedParts parts_;
-  doors::RouteTable& table_;
-};
-
-void AddFunctionRows(Rows& rows) {
+void AddFunctionRows(ControlRows& rows) {
   rows.Add({.method = "POST",
             .path = kFunctionsPath,
             .permission = kManage,
@@ -427,7 +314,7 @@ void AddFunctionRows(Rows& rows) {
            PostDisable);
 }
 
-void AddVersionRows(Rows& rows) {
+void AddVersionRows(ControlRows& rows) {
   rows.Add({.method = "PUT",
             .path = kDraftPath,
             .permission = kPublish,
@@ -457,7 +344,7 @@ void AddVersionRows(Rows& rows) {
            GetOneVersion);
 }
 
-void AddAliasRows(Rows& rows) {
+void AddAliasRows(ControlRows& rows) {
   rows.Add({.method = "PUT",
             .path = kAliasPath,
             .permission = kPublish,
@@ -501,7 +388,7 @@ void AddAliasRows(Rows& rows) {
 }  // namespace
 
 void AddControlRoutes(const ControlParts& parts, doors::RouteTable& table) {
-  Rows rows(std::make_shared<const ControlParts>(parts), table);
+  ControlRows rows(std::make_shared<const ControlParts>(parts), table);
   AddFunctionRows(rows);
   AddVersionRows(rows);
   AddAliasRows(rows);

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/awaitable.hpp>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,14 +12,16 @@
 
 #include "doors/access/principal.h"
 #include "doors/http/request_values.h"
+#include "functions/activation/activations.h"
+#include "functions/activation/views.h"
 #include "functions/control/context.h"
-#include "functions/invoker/activations.h"
 #include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
 #include "functions/model/json_writer.h"
 #include "functions/model/limits.h"
 #include "functions/model/names.h"
+#include "functions/web/gateway.h"
 
 namespace cairn::functions {
 namespace {
@@ -136,27 +136,6 @@ Result<Invocation> ParseInvoke(const RouteCall& call, Random& random) {
   return invocation;
 }
 
-std::string AnswerText(const InvocationResult& result) {
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.Text("activation_id", result.activation_id);
-  json.Text("status", StatusName(result.status));
-  if (result.result) {
-    WriteFunctionResult(*result.result, "result", json);
-  } else {
-    json.Null("result");
-  }
-  json.Integer("duration_ms", result.duration_ms);
-  if (result.error) {
-    WriteFunctionError(*result.error, "error", json);
-  } else {
-    json.Null("error");
-  }
-  json.EndObject();
-  return text;
-}
-
 awaitable<HttpResponse> RunSync(SharedParts parts, SharedInvocation invocation) {
   Invocation copy = *invocation;
   const Result<Invoker::Answer> answer = co_await parts->invoker.Invoke(std::move(copy));
@@ -176,105 +155,20 @@ awaitable<Result<HttpReply>> PostInvoke(SharedParts parts, const RouteCall& call
   const std::string request_id = parsed->request_id;
   const Result<Accepted> accepted = co_await parts->invoker.Accept(*std::move(parsed));
   if (!accepted.ok()) co_return HttpReply(Refusal(accepted.error(), request_id));
-  const std::string_view status =
-      accepted->result ? StatusName(accepted->result->status) : "queued";
-  co_return HttpReply(HttpResponse::Json(
-      202,
-      fmt::format(R"({{"activation_id":"{}","status":"{}"}})", accepted->activation_id, status)));
+  const Status status = accepted->result ? accepted->result->status : Status::kQueued;
+  co_return HttpReply(HttpResponse::Json(202, AcceptedText(accepted->activation_id, status)));
 }
 
 // --- The gateway --------------------------------------------------------------------------------
 
-// The request as a function sees it: AWS's API Gateway has the same form (version 2.0).
-Result<std::string> EventOf(const RouteCall& call) {
-  const net::HttpRequest& request = call.request;
-  // What follows the ref, as it was sent.
+// What follows the ref of the path, as it was sent.
+std::string_view OwnPath(const net::HttpRequest& request) {
   constexpr int kSegmentsBefore = 6;  // v1 web TENANT NAMESPACE FUNCTION REF
   std::string_view path = request.path;
   for (int i = 0; i < kSegmentsBefore && !path.empty(); ++i) {
     path.remove_prefix(std::min(path.find('/', 1), path.size()));
   }
-  if (path.empty()) path = "/";
-  const size_t question = request.target.find('?');
-  const std::string_view query =
-      question == std::string::npos ? "" : std::string_view(request.target).substr(question + 1);
-  if (query.size() > kMaxHttpQueryBytes) {
-    return Refuse(Code::kTooLarge,
-                  fmt::format("the query has more than {} bytes", kMaxHttpQueryBytes));
-  }
-  std::map<std::string, std::string> headers;
-  for (const auto& [name, value] : request.headers.fields()) {
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (lower == "authorization") continue;  // the caller's secret for this server
-    std::string& joined = headers[lower];
-    if (!joined.empty()) joined += ",";
-    joined += value;
-  }
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.Text("version", "2.0");
-  json.Text("routeKey", "$default");
-  json.Text("rawPath", path);
-  json.Text("rawQueryString", query);
-  json.BeginObject("headers");
-  for (const auto& [name, value] : headers) json.Text(name, value);
-  json.EndObject();
-  json.BeginObject("requestContext");
-  json.Text("requestId", request.request_id);
-  json.BeginObject("http");
-  json.Text("method", request.method);
-  json.Text("path", path);
-  json.Text("sourceIp", request.peer.substr(0, request.peer.rfind(':')));
-  json.EndObject();
-  json.EndObject();
-  json.Text("body", Base64Encode(request.body));
-  json.Switch("isBase64Encoded", true);
-  json.EndObject();
-  return text;
-}
-
-// Headers that are the server's to set.
-bool IsOurs(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kOurs = {
-      "connection", "content-length",    "date",    "keep-alive",
-      "trailer",    "transfer-encoding", "upgrade", "proxy-connection"};
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::ranges::find(kOurs, lower) != kOurs.end();
-}
-
-bool IsHeaderText(std::string_view text) {
-  return std::ranges::all_of(text,
-                             [](unsigned char c) { return c == '\t' || (c >= ' ' && c != 127); });
-}
-
-bool IsHeaderName(std::string_view text) {
-  constexpr std::string_view kOther = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](unsigned char c) {
-    return std::isalnum(c) != 0 || kOther.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
-HttpResponse ResponseOf(const FunctionResult& result) {
-  HttpResponse response;
-  response.status = result.status_code < 200 ? 200 : result.status_code;  // no interim answers
-  for (const auto& [name, value] : result.headers) {
-    if (IsOurs(name) || !IsHeaderName(name) || !IsHeaderText(value)) continue;
-    response.headers.Add(name, value);
-  }
-  for (const std::string& cookie : result.cookies) {
-    if (IsHeaderText(cookie)) response.headers.Add("Set-Cookie", cookie);
-  }
-  response.body = result.body;
-  if (result.is_base64) {
-    std::optional<Bytes> bytes = Base64Decode(result.body);
-    if (bytes) response.body = *std::move(bytes);
-  }
-  return response;
+  return path.empty() ? "/" : path;
 }
 
 HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation& invocation) {
@@ -282,7 +176,7 @@ HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation&
   const InvocationResult& result = answer->result;
   HttpResponse response;
   if (result.result) {
-    response = ResponseOf(*result.result);
+    response = GatewayResponse(*result.result);
   } else if (result.status == Status::kTimeout) {
     response = Refusal(Refuse(Code::kRuntimeTimeout, "the function did not answer in time"),
                        invocation.request_id);
@@ -308,7 +202,8 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   Invocation invocation{.function = FunctionOf(call)};
   CAIRN_RETURN_IF_ERROR(CheckAllowed(call, invocation.function));
   CAIRN_ASSIGN_OR_RETURN(invocation.ref, ParseRef(invocation.function, call.PathValue("ref")));
-  CAIRN_ASSIGN_OR_RETURN(invocation.event, EventOf(call));
+  CAIRN_ASSIGN_OR_RETURN(invocation.event,
+                         GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
   if (call.request.trace_parent) {
     invocation.trigger.source =
@@ -334,29 +229,12 @@ awaitable<Result<HttpReply>> AnyWeb(SharedParts parts, const RouteCall& call) {
 
 // --- Activations --------------------------------------------------------------------------------
 
-Error NoActivation(std::string_view id) {
-  return Refuse(Code::kNotFound, fmt::format("there is no activation {}", Printable(id, 64)));
-}
-
-// One that the caller may see; one of a function it may not use does not exist for it.
-Result<Activation> FindActivation(store::Transaction& transaction, const RouteCall& call) {
-  const std::string& tenant = call.PathValue("tenant");
-  const std::string& id = call.PathValue("id");
-  CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kTenant, tenant));
-  CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kActivation, id));
-  CAIRN_ASSIGN_OR_RETURN(std::optional<Activation> activation,
-                         LoadActivation(transaction, tenant, id));
-  if (!activation) return NoActivation(id);
-  const doors::NamePatterns* const names = FunctionsOf(call.principal.get());
-  const FunctionName function{tenant, activation->ns, activation->ref.function};
-  if (names != nullptr && !names->Allows(ResourceName(function))) return NoActivation(id);
-  return *std::move(activation);
-}
-
 awaitable<Result<HttpReply>> GetActivation(SharedParts parts, const RouteCall& call) {
   std::string text;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const Activation activation, FindActivation(transaction, call));
+    CAIRN_ASSIGN_OR_RETURN(const Activation activation,
+                           FindActivation(transaction, FunctionsOf(call.principal.get()),
+                                          call.PathValue("tenant"), call.PathValue("id")));
     text = Encode(activation);
     return {};
   };
@@ -366,37 +244,13 @@ awaitable<Result<HttpReply>> GetActivation(SharedParts parts, const RouteCall& c
   co_return HttpReply(HttpResponse::Json(200, std::move(text)));
 }
 
-// {"chunks":[{"chunk":0,"text":…}…],"cursor":"17"}: where the next page begins.
-std::string ChunksText(const std::vector<LogChunk>& chunks, uint64_t cursor) {
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.BeginArray("chunks");
-  for (const LogChunk& chunk : chunks) {
-    json.BeginObject();
-    json.Integer("chunk", chunk.number);
-    json.Text("text", chunk.text);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Text("cursor", fmt::to_string(cursor));
-  json.EndObject();
-  return text;
-}
-
-struct LogPage {
-  std::vector<LogChunk> chunks;
-  bool ended = false;
-};
-
-awaitable<Result<LogPage>> ReadLog(const SharedParts& parts, const RouteCall& call, uint64_t from,
-                                   size_t limit) {
+awaitable<Result<LogPage>> ReadPage(const SharedParts& parts, const RouteCall& call, uint64_t from,
+                                    size_t limit) {
   LogPage page;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const Activation activation, FindActivation(transaction, call));
-    page.ended = IsTerminal(activation.status);
-    CAIRN_ASSIGN_OR_RETURN(page.chunks, ReadLogChunks(transaction, activation.tenant,
-                                                      activation.activation_id, from, limit));
+    CAIRN_ASSIGN_OR_RETURN(
+        page, ReadLog(transaction, FunctionsOf(call.principal.get()), call.PathValue("tenant"),
+                      call.PathValue("id"), from, limit));
     return {};
   };
   const store::Scopes none;
@@ -411,7 +265,7 @@ awaitable<void> FollowLog(SharedParts parts, std::shared_ptr<const RouteCall> ca
   doors::RouteStore::Signal signal(
       parts->store, ActivationTopic(call->PathValue("tenant"), call->PathValue("id")));
   while (!sink->gone()) {
-    const Result<LogPage> page = co_await ReadLog(parts, *call, from, kMaxPage);
+    const Result<LogPage> page = co_await ReadPage(parts, *call, from, kMaxPage);
     if (!page.ok()) co_return;
     for (const LogChunk& chunk : page->chunks) {
       net::ServerEvent event(fmt::to_string(chunk.number + 1), "log", chunk.text);
@@ -438,7 +292,7 @@ awaitable<Result<HttpReply>> GetLogs(SharedParts parts, const RouteCall& call) {
     co_return HttpReply(Refusal(error, call.request.request_id));
   }
   const auto begin = static_cast<uint64_t>(*from);
-  const Result<LogPage> page = co_await ReadLog(parts, call, begin, static_cast<size_t>(*limit));
+  const Result<LogPage> page = co_await ReadPage(parts, call, begin, static_cast<size_t>(*limit));
   if (!page.ok()) co_return HttpReply(Refusal(page.error(), call.request.request_id));
   const std::string_view accept = call.request.headers.Get("Accept").value_or("");
   if (accept.find("text/event-stream") != std::string_view::npos) {
@@ -449,8 +303,7 @@ awaitable<Result<HttpReply>> GetLogs(SharedParts parts, const RouteCall& call) {
     };
     co_return HttpReply(std::move(stream));
   }
-  const uint64_t next = page->chunks.empty() ? begin : page->chunks.back().number + 1;
-  co_return HttpReply(HttpResponse::Json(200, ChunksText(page->chunks, next)));
+  co_return HttpReply(HttpResponse::Json(200, LogText(*page)));
 }
 
 using Handler = awaitable<Result<HttpReply>> (*)(SharedParts, const RouteCall&);

@@ -25,37 +25,6 @@ using boost::asio::awaitable;
 
 // What the envelope of a message that a function publishes is called.
 constexpr std::string_view kPublishType = "RuntimePublish";
-// Queues of the platform.
-constexpr std::string_view kPlatformPrefix = "cs.";
-
-Result<KvCall> ParseKv(KvCall::Operation operation, std::string_view arguments) {
-  return ReadObject(arguments, Code::kValidation, [&](ObjectReader& object) {
-    KvCall call{.operation = operation, .key = object.Text("key", {1, kMaxKvKeyBytes})};
-    if (operation == KvCall::Operation::kSet) {
-      call.value = object.Raw("value");
-      if (call.value.empty()) object.Fail("value", "is missing");
-      call.ttl_seconds = object.OptionalInteger("ttl_seconds", 1, kMaxKvTtlSeconds);
-    }
-    object.RefuseOthers();
-    return call;
-  });
-}
-
-struct NamedPayload {
-  std::string name;     // of the topic or queue
-  std::string payload;  // JSON
-  std::string options;  // a JSON object; empty: none
-};
-Result<NamedPayload> ParsePayload(std::string_view member, std::string_view arguments) {
-  return ReadObject(arguments, Code::kValidation, [&](ObjectReader& object) {
-    NamedPayload call{.name = object.Text(member, {1, kMaxTopicBytes}),
-                      .payload = std::string(object.Raw("payload")),
-                      .options = std::string(object.RawObject("options").value_or(""))};
-    if (call.payload.empty()) object.Fail("payload", "is missing");
-    object.RefuseOthers();
-    return call;
-  });
-}
 
 // The JSON that POST /api/v1/enqueue takes, of which the options are further members.
 std::string EnqueueText(const NamedPayload& call) {
@@ -77,26 +46,25 @@ void ActivationHost::Log(std::string_view level, std::string_view text) {
 
 awaitable<Result<std::string>> ActivationHost::Call(std::string_view operation,
                                                     std::string arguments) {
-  using Kv = KvCall::Operation;
-  for (const auto& [name, kv] : {std::pair("kv.get", Kv::kGet), std::pair("kv.set", Kv::kSet),
-                                 std::pair("kv.del", Kv::kDelete)}) {
-    if (operation != name) continue;
-    Result<KvCall> call = ParseKv(kv, arguments);
+  Result<std::string> reply = co_await Answer(operation, std::move(arguments));
+  // Whether or not the function says so itself, its log tells what it was refused.
+  if (!reply.ok() && reply.error().code == ErrorCode::kForbidden) {
+    Log("warn", fmt::format("refused: {}", RefusalText(reply.error())));
+  }
+  co_return reply;
+}
+
+awaitable<Result<std::string>> ActivationHost::Answer(std::string_view operation,
+                                                      std::string arguments) {
+  if (const std::optional<KvCall::Operation> kv = ParseKvOperation(operation)) {
+    Result<KvCall> call = ParseKv(*kv, arguments);
     if (!call.ok()) co_return call.error();
     co_return co_await this->Kv(*std::move(call));
   }
   if (operation == "http.fetch") co_return co_await FetchUrl(std::move(arguments));
   if (operation == "codeq.publish") co_return co_await PublishMessage(std::move(arguments));
   if (operation == "jobs.enqueue") co_return co_await EnqueueJob(std::move(arguments));
-  if (operation == "cadence.heartbeat") {
-    co_return Refuse(Code::kCapabilityDenied,
-                     "cs.cadence.heartbeat: the activation was not started by Cadence");
-  }
-  if (operation == "actors.call") {
-    co_return Refuse(Code::kCapabilityDenied, "cs.actors.call: this server has no actors");
-  }
-  co_return Refuse(Code::kCapabilityDenied,
-                   fmt::format("there is no operation '{}'", Printable(operation, 64)));
+  co_return UnknownCall(operation);
 }
 
 awaitable<Result<std::string>> ActivationHost::Kv(KvCall call) {
@@ -123,27 +91,10 @@ awaitable<Result<std::string>> ActivationHost::FetchUrl(std::string arguments) {
   co_return co_await Fetch(parts_.fetch, config_.capabilities, *std::move(call));
 }
 
-Result<void> ActivationHost::CheckTopic(std::string_view call, std::string_view topic) const {
-  if (topic.starts_with(kPlatformPrefix)) {
-    return Refuse(
-        Code::kCapabilityDenied,
-        fmt::format("{}: names that begin with \"{}\" are the platform's", call, kPlatformPrefix));
-  }
-  const auto allows = [&](std::string_view allowed) {
-    if (!allowed.ends_with('*')) return allowed == topic;
-    return topic.starts_with(allowed.substr(0, allowed.size() - 1));
-  };
-  if (std::ranges::any_of(config_.capabilities.publish_topics, allows)) return {};
-  return Refuse(Code::kCapabilityDenied,
-                fmt::format("{}: the manifest does not allow \"{}\": add it to "
-                            "capabilities.codeq.publishTopics",
-                            call, Printable(topic, kMaxTopicBytes)));
-}
-
 awaitable<Result<std::string>> ActivationHost::PublishMessage(std::string arguments) {
   const Result<NamedPayload> call = ParsePayload("topic", arguments);
   if (!call.ok()) co_return call.error();
-  const Result<void> allowed = CheckTopic("cs.codeq.publish", call->name);
+  const Result<void> allowed = CheckTopic(config_.capabilities, "cs.codeq.publish", call->name);
   if (!allowed.ok()) co_return allowed.error();
   const Timestamp now = parts_.clock.Now();
   Envelope envelope{.id = NewMessageId(now, parts_.random),
@@ -169,7 +120,7 @@ awaitable<Result<std::string>> ActivationHost::PublishMessage(std::string argume
 awaitable<Result<std::string>> ActivationHost::EnqueueJob(std::string arguments) {
   const Result<NamedPayload> call = ParsePayload("queue", arguments);
   if (!call.ok()) co_return call.error();
-  const Result<void> allowed = CheckTopic("cs.jobs.enqueue", call->name);
+  const Result<void> allowed = CheckTopic(config_.capabilities, "cs.jobs.enqueue", call->name);
   if (!allowed.ok()) co_return allowed.error();
   const Result<jobs::EnqueueRequest> request = jobs::ParseEnqueue(EnqueueText(*call));
   if (!request.ok()) co_return codeq::InOurWords(request.error());

@@ -9,11 +9,11 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "doors/turn/route_store.h"
-#include "functions/invoker/activation_log.h"
-#include "functions/invoker/fetch.h"
 #include "functions/invoker/kv.h"
+#include "functions/model/activation_log.h"
 #include "functions/model/records.h"
 #include "functions/pool/sandbox_pool.h"
+#include "functions/web/fetch.h"
 
 namespace cairn::functions {
 
@@ -53,12 +53,12 @@ class ActivationHost final : public RunHost {
  private:
   using Reply = boost::asio::awaitable<Result<std::string>>;
 
+  Reply Answer(std::string_view operation, std::string arguments);
   NamespaceName ns() const { return {activation_.tenant, activation_.ns}; }
   Reply Kv(KvCall call);
   Reply FetchUrl(std::string arguments);
   Reply PublishMessage(std::string arguments);
   Reply EnqueueJob(std::string arguments);
-  Result<void> CheckTopic(std::string_view call, std::string_view topic) const;
 
   const Parts parts_;
   const Activation& activation_;

@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "functions/activation/activations.h"
+#include "functions/activation/resolve.h"
 #include "functions/control/aliases.h"
-#include "functions/invoker/activations.h"
-#include "functions/invoker/resolve.h"
 #include "functions/model/errors.h"
 #include "jobs/operations/store_access.h"
 
@@ -60,21 +60,6 @@ Result<Begun> Begin(store::Transaction& transaction, const codeq::Message& messa
 }
 
 }  // namespace
-
-FunctionName NameOf(const Activation& activation) {
-  return {activation.tenant, activation.ns, activation.ref.function};
-}
-
-Activation ActivationOf(const InvocationRequest& request) {
-  Activation activation;
-  activation.activation_id = request.activation_id;
-  activation.tenant = request.tenant;
-  activation.ns = request.ns;
-  activation.ref = request.ref;
-  activation.trigger = request.trigger;
-  activation.request_id = request.request_id;
-  return activation;
-}
 
 BeginWork::BeginWork(Options options) : stopping_(options.stopping) {
   claim_.topics = {std::string(kInvokeTopic)};

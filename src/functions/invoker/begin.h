@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "doors/turn/work.h"
+#include "functions/activation/accept.h"
 #include "functions/codeq/names.h"
 #include "functions/codeq/topics.h"
 #include "functions/model/keys.h"
@@ -17,10 +18,6 @@
 #include "jobs/operations/lease.h"
 
 namespace cairn::functions {
-
-FunctionName NameOf(const Activation& activation);
-// What is known of an activation before it runs.
-Activation ActivationOf(const InvocationRequest& request);
 
 // A message that was claimed, and what its transaction has found out.
 struct Begun {

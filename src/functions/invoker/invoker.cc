@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "doors/turn/line_wait.h"
 #include "doors/turn/side_task.h"
+#include "functions/activation/activations.h"
 #include "functions/codeq/dead_letters.h"
 #include "functions/codeq/results.h"
 #include "functions/codeq/topics.h"
@@ -19,15 +20,14 @@
 #include "functions/control/values.h"
 #include "functions/control/versions.h"
 #include "functions/invoker/activation_host.h"
-#include "functions/invoker/activation_log.h"
-#include "functions/invoker/activations.h"
 #include "functions/invoker/begin.h"
 #include "functions/invoker/locked_change.h"
-#include "functions/invoker/resolve.h"
-#include "functions/model/digest.h"
+#include "functions/model/activation_log.h"
+#include "functions/model/context.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_writer.h"
 #include "functions/model/names.h"
+#include "functions/pool/run_end.h"
 #include "jobs/operations/fetch.h"
 #include "jobs/operations/lease.h"
 
@@ -38,22 +38,14 @@ using boost::asio::awaitable;
 using std::chrono::milliseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// A synchronous caller waits so much longer than the function may run.
-constexpr int64_t kAnswerGraceMs = 250;
-// How long an asynchronous request may wait and be tried before it is answered `timeout`.
-constexpr int64_t kAsyncDeadlineMs = 3'600'000;
 constexpr milliseconds kFlushAfter(200);
 constexpr milliseconds kPauseAfterError(500);
 constexpr int64_t kPostponeMs = 100;
 constexpr int64_t kFirstRetryMs = 1'000;
 constexpr int64_t kLongestRetryMs = 300'000;
 constexpr int kFinishTries = 5;
-// A message is given out again until its deadline has passed, whatever happens to who has it.
-constexpr int64_t kMessageRetries = 1'000;
 constexpr int64_t kMegabyte = 1024L * 1024;
 
-constexpr std::string_view kSyncSource = R"({"mode":"sync"})";
-constexpr std::string_view kAsyncSource = R"({"mode":"async"})";
 constexpr std::string_view kFailedType = "InvocationFailed";
 
 SteadyTime In(milliseconds time) { return std::chrono::steady_clock::now() + time; }
@@ -71,50 +63,6 @@ FunctionError ErrorOf(const Error& error) {
   return {.type = std::string(CodeRowOf(error).name), .message = std::string(RefusalText(error))};
 }
 
-InvocationResult ResultOf(const Activation& activation) {
-  return {.activation_id = activation.activation_id,
-          .request_id = activation.request_id,
-          .status = activation.status,
-          .duration_ms = activation.duration_ms.value_or(0),
-          .result = activation.result,
-          .error = activation.error};
-}
-
-// What the handler is given besides the event.
-std::string ContextText(const Activation& activation, const Principal& principal,
-                        int64_t deadline_ms) {
-  std::string text;
-  JsonWriter json(text);
-  json.BeginObject();
-  json.Text("activation_id", activation.activation_id);
-  json.Text("request_id", activation.request_id);
-  json.Integer("deadline_ms", deadline_ms);
-  json.Text("tenant", activation.tenant);
-  json.Text("namespace", activation.ns);
-  json.Text("function", activation.ref.function);
-  json.Integer("version", activation.resolved_version.value_or(0));
-  json.BeginObject("ref");
-  if (!activation.ref.alias.empty()) json.Text("alias", activation.ref.alias);
-  json.Integer("version", activation.resolved_version.value_or(0));
-  json.EndObject();
-  json.BeginObject("trigger");
-  json.Text("type", TriggerName(activation.trigger.type));
-  json.Raw("source", activation.trigger.source);
-  json.EndObject();
-  json.BeginObject("principal");
-  json.Text("sub", principal.sub);
-  json.Texts("roles", principal.roles);
-  json.EndObject();
-  json.EndObject();
-  return text;
-}
-
-// The result that a child has sent, which may be anything.
-Result<FunctionResult> ParseResult(std::string_view text) {
-  return ReadObject(text, Code::kValidation,
-                    [](ObjectReader& object) { return ReadFunctionResult(object); });
-}
-
 int64_t RetryDelayMs(int64_t retries) {
   int64_t delay_ms = kFirstRetryMs;
   for (int64_t i = 0; i < retries && delay_ms < kLongestRetryMs; ++i) delay_ms *= 2;
@@ -122,21 +70,6 @@ int64_t RetryDelayMs(int64_t retries) {
 }
 
 }  // namespace
-
-std::string IdempotentActivationId(const FunctionName& function, const Ref& ref,
-                                   std::string_view key) {
-  const std::string reference = ref.version ? fmt::to_string(*ref.version) : ref.alias;
-  Bytes digest = Sha256(fmt::format("{}\n{}\n{}", ResourceName(function), reference, key));
-  // A UUID of version 8, which leaves its content to who makes it (RFC 9562).
-  digest[6] = static_cast<char>((static_cast<unsigned char>(digest[6]) & 0x0FU) | 0x80U);
-  digest[8] = static_cast<char>((static_cast<unsigned char>(digest[8]) & 0x3FU) | 0x80U);
-  std::string id;
-  for (size_t i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) id.push_back('-');
-    id += fmt::format("{:02x}", static_cast<unsigned char>(digest[i]));
-  }
-  return id;
-}
 
 // One that this process runs.
 struct Invoker::Running {
@@ -328,31 +261,14 @@ awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Runn
                  .cpu_ms = wall_ms,
                  .memory_bytes = static_cast<uint64_t>(config.memory_mb * kMegabyte)}};
   const RunOutcome outcome = co_await parts_.pool.Run(std::move(request), host);
-
-  Ended ended{
-      .result_truncated = outcome.result_truncated,
-      .usage = Usage{.cpu_us = outcome.usage.cpu_us,
-                     .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
-                     .cold = outcome.usage.cold},
-      .limit_hit = outcome.limit_hit,
-      .ran = true};
-  if (outcome.status == RunStatus::kSuccess) {
-    Result<FunctionResult> result = ParseResult(outcome.result);
-    if (result.ok()) {
-      ended.status = Status::kSuccess;
-      ended.result = *std::move(result);
-      ended.result_truncated |= Truncate(*ended.result);
-      co_return ended;
-    }
-    ended.error = FunctionError{.type = "ValidationError",
-                                .message = std::string(RefusalText(result.error()))};
-    co_return ended;
-  }
-  ended.status = outcome.status == RunStatus::kTimeout ? Status::kTimeout : Status::kError;
-  ended.error = FunctionError{.type = outcome.error.type,
-                              .message = running.redactor.Redact(outcome.error.message),
-                              .stack = running.redactor.Redact(outcome.error.stack)};
-  Truncate(*ended.error);
+  RunEnd end = EndOf(outcome, running.redactor);
+  Ended ended{.status = end.status,
+              .result = std::move(end.result),
+              .result_truncated = end.result_truncated,
+              .error = std::move(end.error),
+              .usage = end.usage,
+              .limit_hit = outcome.limit_hit,
+              .ran = true};
   co_return ended;
 }
 
@@ -515,18 +431,25 @@ awaitable<void> Invoker::Postpone(Running& running) {
 
 // --- Accept --------------------------------------------------------------------------------------
 
-Result<void> Invoker::CheckRates(const Invocation& invocation, const VersionConfig& config) {
+Result<void> Invoker::Admit(const Invocation& invocation, const VersionMeta& version) {
   const auto refuse = [](std::string_view what, int64_t wait_ms) {
     return Refuse(
         Code::kRateLimited,
         fmt::format("too many invocations of {} a second; try again in {} ms", what, wait_ms));
   };
+  const VersionConfig& config = version.config;
   if (const auto wait_ms = rates_.Take(invocation.function.tenant, options_.tenant_rate)) {
     return refuse("the tenant " + invocation.function.tenant, *wait_ms);
   }
   const int64_t rate = config.rate_limit > 0 ? config.rate_limit : options_.function_rate;
   const std::string name = ResourceName(invocation.function);
   if (const auto wait_ms = rates_.Take(name, rate)) return refuse(name, *wait_ms);
+  if (invocation.mode == Invocation::Mode::kSync &&
+      !HasSlot(invocation.function, version.version, config.max_concurrency)) {
+    return Refuse(Code::kConcurrencyLimited,
+                  fmt::format("{} runs {} times now, which is its max_concurrency", name,
+                              config.max_concurrency));
+  }
   return {};
 }
 
@@ -535,72 +458,46 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
   if (invocation.activation_id.empty()) {
     invocation.activation_id = NewActivationId(parts_.random);
   }
-  Ref ref = invocation.ref;
-  ref.function = invocation.function.name;
+  InvocationRequest request{.activation_id = invocation.activation_id,
+                            .request_id = invocation.request_id,
+                            .tenant = invocation.function.tenant,
+                            .ns = invocation.function.ns,
+                            .ref = invocation.ref,
+                            .trigger = invocation.trigger,
+                            .principal = invocation.principal,
+                            .event = std::move(invocation.event)};
+  request.ref.function = invocation.function.name;
+  if (request.trigger.type == TriggerType::kApi && request.trigger.source == "{}") {
+    request.trigger.source = sync ? kSyncSource : kAsyncSource;
+  }
   VersionMeta version;
   const doors::RouteStore::Task look = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(Resolved resolved, ResolveRef(transaction, invocation.function.in(), ref,
-                                                         DrawOf(invocation.activation_id)));
+    CAIRN_ASSIGN_OR_RETURN(Resolved resolved, CheckRequest(transaction, request));
     version = std::move(resolved.version);
     return {};
   };
   const store::Scopes none;
   const Result<void> looked = co_await parts_.routes.Read(none, look);
   if (!looked.ok()) co_return looked.error();
-  const VersionConfig& config = version.config;
-  Result<void> allowed = CheckRoles(config, invocation.trigger.type, invocation.principal);
-  if (allowed.ok()) allowed = CheckRates(invocation, config);
+  const Result<void> allowed = Admit(invocation, version);
   if (!allowed.ok()) co_return allowed.error();
-  if (sync && !HasSlot(invocation.function, version.version, config.max_concurrency)) {
-    co_return Refuse(Code::kConcurrencyLimited,
-                     fmt::format("{} runs {} times now, which is its max_concurrency",
-                                 ResourceName(invocation.function), config.max_concurrency));
-  }
 
   const Timestamp now = parts_.clock.Now();
-  InvocationRequest request{
-      .activation_id = invocation.activation_id,
-      .request_id = invocation.request_id,
-      .tenant = invocation.function.tenant,
-      .ns = invocation.function.ns,
-      .ref = std::move(ref),
-      .trigger = invocation.trigger,
-      .principal = invocation.principal,
-      .deadline_ms = now.millis() + (sync ? config.timeout_ms : kAsyncDeadlineMs),
-      .event = std::move(invocation.event)};
-  if (request.trigger.type == TriggerType::kApi && request.trigger.source == "{}") {
-    request.trigger.source = sync ? kSyncSource : kAsyncSource;
-  }
-  Activation activation = ActivationOf(request);
-  const Result<codeq::Outgoing> outgoing =
-      codeq::Prepare({.topic = std::string(kInvokeTopic),
-                      .text = EnvelopeText({.id = NewMessageId(now, parts_.random),
-                                            .ts_ms = now.millis(),
-                                            .tenant = request.tenant,
-                                            .type = std::string(kRequestType),
-                                            .body = InvocationRequestText(request)}),
-                      .max_retries = kMessageRetries});
-  if (!outgoing.ok()) co_return outgoing.error();
-  if (outgoing->fault) co_return *outgoing->fault;
+  request.deadline_ms = now.millis() + (sync ? version.config.timeout_ms : kAsyncDeadlineMs);
+  RequestOptions options{.message_id = NewMessageId(now, parts_.random), .now_ms = now.millis()};
+  const Result<QueuedRequest> queued = PrepareRequest(request, std::move(options));
+  if (!queued.ok()) co_return queued.error();
   Accepted accepted{.activation_id = request.activation_id,
                     .request_id = request.request_id,
                     .deadline_ms = request.deadline_ms};
   codeq::Locks locks;
-  codeq::AddPublishScopes(*outgoing, locks);
+  AddRequestScopes(*queued, locks);
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
-    accepted.existing = false;
-    CAIRN_ASSIGN_OR_RETURN(
-        const std::optional<Activation> stored,
-        LoadActivation(context.transaction, request.tenant, request.activation_id));
-    if (stored) {
-      accepted.existing = true;
-      accepted.request_id = stored->request_id;
-      if (IsTerminal(stored->status)) accepted.result = ResultOf(*stored);
-      return {};
-    }
-    CAIRN_RETURN_IF_ERROR(PutActivation(context.transaction, activation));
-    CAIRN_ASSIGN_OR_RETURN(const codeq::Published published, codeq::Publish(context, *outgoing));
-    if (published.refused) return *published.refused;
+    CAIRN_ASSIGN_OR_RETURN(const AcceptedRequest done, AcceptRequest(context, *queued));
+    accepted.existing = done.existing.has_value();
+    if (!done.existing) return {};
+    accepted.request_id = done.existing->request_id;
+    if (IsTerminal(done.existing->status)) accepted.result = ResultOf(*done.existing);
     return {};
   };
   const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
@@ -637,7 +534,7 @@ awaitable<Result<Invoker::Answer>> Invoker::Invoke(Invocation invocation) {
 Invoker::Invoker(InvokerParts parts, InvokerOptions options)
     : parts_(std::move(parts)),
       options_(std::move(options)),
-      fetch_{parts_.http, parts_.routes, parts_.policy},
+      fetch_{parts_.http, parts_.policy},
       programs_(parts_.routes, parts_.pool, options_.cache_bytes),
       rates_(parts_.clock) {}
 

@@ -18,13 +18,14 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "doors/turn/route_store.h"
+#include "functions/activation/accept.h"
 #include "functions/invoker/begin.h"
-#include "functions/invoker/fetch.h"
 #include "functions/invoker/program_cache.h"
 #include "functions/invoker/rate_limits.h"
 #include "functions/model/records.h"
 #include "functions/model/secrets.h"
 #include "functions/pool/sandbox_pool.h"
+#include "functions/web/fetch.h"
 #include "net/loop.h"
 
 // How functions are run.
@@ -75,9 +76,6 @@ struct Invocation {
   // Of the activation: the same id again is the same activation. Empty: a new one.
   std::string activation_id = {};
 };
-// The same for the same key, for each function and reference: an id that is made of them.
-std::string IdempotentActivationId(const FunctionName& function, const Ref& ref,
-                                   std::string_view key);
 
 struct Accepted {
   std::string activation_id;
@@ -122,6 +120,10 @@ class Invoker {
   };
   boost::asio::awaitable<Result<Answer>> Invoke(Invocation invocation);
 
+  // Refuses what would be too many: a second, and for kSync at once. Counts it otherwise. From any
+  // thread; Accept asks by itself.
+  Result<void> Admit(const Invocation& invocation, const VersionMeta& version);
+
   ProgramCache& programs() { return programs_; }
   InvokerFigures figures() const;
 
@@ -147,7 +149,6 @@ class Invoker {
   bool TakeSlot(const FunctionName& function, uint64_t version, int64_t most);
   void GiveSlot(const FunctionName& function, uint64_t version);
   bool HasSlot(const FunctionName& function, uint64_t version, int64_t most) const;
-  Result<void> CheckRates(const Invocation& invocation, const VersionConfig& config);
   void Count(const InvocationResult& result, bool cold);
 
   const InvokerParts parts_;

@@ -135,7 +135,20 @@ std::vector<std::string> ReadTopics(ObjectReader& codeq, const CapabilityNames& 
 }
 
 std::vector<std::string> ReadHosts(ObjectReader& http, const CapabilityNames& names) {
-  return http.Texts(names.allow_hosts, kMaxAllowHosts, {1, kMaxHostBytes});
+  std::vector<std::string> hosts =
+      http.Texts(names.allow_hosts, kMaxAllowHosts, {1, kMaxHostBytes});
+  // Anything else would never be the host of a URL, and whoever wrote it meant something.
+  constexpr std::string_view kOfNames =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  constexpr std::string_view kOfAddresses = "[0123456789abcdefABCDEF:.]";
+  for (const std::string& host : hosts) {
+    const bool address = host.starts_with('[') && host.ends_with(']');
+    if (host.find_first_not_of(address ? kOfAddresses : kOfNames) != std::string::npos) {
+      http.Fail(names.allow_hosts,
+                "names hosts as they stand in URLs, without scheme and port: \"api.example.com\"");
+    }
+  }
+  return hosts;
 }
 
 std::optional<int64_t> ReadFetchTimeout(ObjectReader& http, const CapabilityNames& names) {

@@ -171,4 +171,29 @@ std::optional<FunctionKeyParts> ParseFunctionKey(std::string_view key) {
   return found;
 }
 
+std::optional<ScheduleKeyParts> ParseScheduleKey(std::string_view key) {
+  if (!key.starts_with(kSchedulesPrefix)) return std::nullopt;
+  const std::vector<std::string_view> parts = SplitAtColons(key.substr(kSchedulesPrefix.size()));
+  if (parts.size() < 3 || parts.size() > 4 || !IsName(NameKind::kTenant, parts[0]) ||
+      !IsName(NameKind::kNamespace, parts[1])) {
+    return std::nullopt;
+  }
+  ScheduleKeyParts found{.ns = {std::string(parts[0]), std::string(parts[1])}, .schedule = ""};
+  if (parts.size() == 3) {
+    if (parts[2] != "index") return std::nullopt;
+    found.kind = ScheduleKeyParts::Kind::kIndex;
+    return found;
+  }
+  if (!IsName(NameKind::kSchedule, parts[2])) return std::nullopt;
+  found.schedule = parts[2];
+  if (parts[3] == "state") {
+    found.kind = ScheduleKeyParts::Kind::kState;
+  } else if (parts[3] == "inflight") {
+    found.kind = ScheduleKeyParts::Kind::kInflight;
+  } else if (parts[3] != "meta") {
+    return std::nullopt;
+  }
+  return found;
+}
+
 }  // namespace cairn::functions

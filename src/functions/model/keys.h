@@ -21,9 +21,11 @@
 //   cs:fn:T:N:F:alias:A               string   an alias, JSON
 //   cs:fn:T:N:F:shift:A               string   outcomes of the step that a shift of A is in, JSON
 //
+//   cs:warm:index                     zset     "T/N/F:A" of aliases with min_warm (control/warm.h)
+//
 //   cs:schedule:T:N:index             set      names of schedules
 //   cs:schedule:T:N:S:meta            string   a schedule, JSON
-//   cs:schedule:T:N:S:state           string   {next_tick_ms,tick_seq}
+//   cs:schedule:T:N:S:state           string   {next_tick_ms,tick_seq,…} (records.h)
 //   cs:schedule:T:N:S:inflight        string   an activation's id; expires
 //   cs:scheduler:leader:lease         string   who fires schedules, where that is not the timers'
 //                                              own lease
@@ -81,11 +83,13 @@ std::string FunctionPrefix(const FunctionName& function);
 std::string DraftPrefix(const FunctionName& function);
 std::string AliasPrefix(const FunctionName& function);
 inline constexpr std::string_view kFunctionsPrefix = "cs:fn:";
+inline constexpr std::string_view kWarmIndexKey = "cs:warm:index";
 
 std::string ScheduleIndexKey(const NamespaceName& ns);
 std::string ScheduleKey(const NamespaceName& ns, std::string_view schedule);
 std::string ScheduleStateKey(const NamespaceName& ns, std::string_view schedule);
 std::string ScheduleInflightKey(const NamespaceName& ns, std::string_view schedule);
+inline constexpr std::string_view kSchedulesPrefix = "cs:schedule:";
 inline constexpr std::string_view kSchedulerLeaseKey = "cs:scheduler:leader:lease";
 
 std::string BindingIndexKey(const NamespaceName& ns);
@@ -122,5 +126,14 @@ struct FunctionKeyParts {
   friend bool operator==(const FunctionKeyParts&, const FunctionKeyParts&) = default;
 };
 std::optional<FunctionKeyParts> ParseFunctionKey(std::string_view key);
+
+// The same of a key that begins with kSchedulesPrefix. An index key has no schedule.
+struct ScheduleKeyParts {
+  NamespaceName ns;
+  std::string schedule;
+  enum class Kind : uint8_t { kIndex, kMeta, kState, kInflight } kind = Kind::kMeta;
+  friend bool operator==(const ScheduleKeyParts&, const ScheduleKeyParts&) = default;
+};
+std::optional<ScheduleKeyParts> ParseScheduleKey(std::string_view key);
 
 }  // namespace cairn::functions

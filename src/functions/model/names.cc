@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/id.h"
+#include "functions/model/digest.h"
 #include "functions/model/errors.h"
 
 namespace cairn::functions {
@@ -119,6 +120,19 @@ std::string NewRequestId(Random& random) { return "req_" + Uuid::V4(random).ToSt
 std::string NewMessageId(Timestamp now, Random& random) { return "msg_" + NewUlid(now, random); }
 
 std::string NewActivationId(Random& random) { return Uuid::V4(random).ToString(); }
+
+std::string DerivedActivationId(std::string_view text) {
+  Bytes digest = Sha256(text);
+  // Version 8 leaves the content to who makes it.
+  digest[6] = static_cast<char>((static_cast<unsigned char>(digest[6]) & 0x0FU) | 0x80U);
+  digest[8] = static_cast<char>((static_cast<unsigned char>(digest[8]) & 0x3FU) | 0x80U);
+  std::string id;
+  for (size_t i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) id.push_back('-');
+    id += fmt::format("{:02x}", static_cast<unsigned char>(digest[i]));
+  }
+  return id;
+}
 
 std::optional<uint64_t> ParseVersion(std::string_view text) {
   // Fits an int64_t, which JSON readers can hold.

@@ -52,6 +52,8 @@ std::string NewRequestId(Random& random);
 // "msg_" and a ULID.
 std::string NewMessageId(Timestamp now, Random& random);
 std::string NewActivationId(Random& random);
+// The same id for the same text: a UUID of version 8 (RFC 9562), made of its SHA-256.
+std::string DerivedActivationId(std::string_view text);
 
 // 1 and up, in decimal without a leading zero; nullopt for anything else.
 std::optional<uint64_t> ParseVersion(std::string_view text);

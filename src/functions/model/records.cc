@@ -336,6 +336,39 @@ Result<Schedule> DecodeSchedule(std::string_view text) {
   });
 }
 
+std::string Encode(const ScheduleState& state) {
+  std::string text;
+  JsonWriter json(text);
+  json.BeginObject();
+  json.Integer("next_tick_ms", state.next_tick_ms);
+  json.Integer("tick_seq", state.tick_seq);
+  if (state.last_tick_ms) json.Integer("last_tick_ms", *state.last_tick_ms);
+  if (!state.last_activation_id.empty()) json.Text("last_activation_id", state.last_activation_id);
+  if (state.skipped != 0) json.Integer("skipped", state.skipped);
+  if (state.failed != 0) json.Integer("failed", state.failed);
+  if (!state.last_error.empty()) json.Text("last_error", state.last_error);
+  if (state.last_error_ms) json.Integer("last_error_ms", *state.last_error_ms);
+  if (!state.waiting.empty()) json.Texts("waiting", state.waiting);
+  if (!state.message.empty()) json.Text("message", state.message);
+  json.EndObject();
+  return text;
+}
+
+Result<ScheduleState> DecodeScheduleState(std::string_view text) {
+  return Decode("the state of a schedule", text, [](ObjectReader& object) {
+    return ScheduleState{.next_tick_ms = AnyInteger(object, "next_tick_ms"),
+                         .tick_seq = AnyInteger(object, "tick_seq"),
+                         .last_tick_ms = MaybeInteger(object, "last_tick_ms"),
+                         .last_activation_id = AnyText(object, "last_activation_id"),
+                         .skipped = AnyInteger(object, "skipped"),
+                         .failed = AnyInteger(object, "failed"),
+                         .last_error = AnyText(object, "last_error"),
+                         .last_error_ms = MaybeInteger(object, "last_error_ms"),
+                         .waiting = object.Texts("waiting", kAnyCount, {1, kAnyLength}),
+                         .message = AnyText(object, "message")};
+  });
+}
+
 std::string Encode(const WorkerBinding& binding) {
   std::string text;
   JsonWriter json(text);

@@ -155,6 +155,26 @@ struct Schedule {
 std::string Encode(const Schedule& schedule);
 Result<Schedule> DecodeSchedule(std::string_view text);
 
+// {"next_tick_ms","tick_seq"}, and where they say something "last_tick_ms", "last_activation_id",
+// "skipped", "failed", "last_error", "last_error_ms", "waiting":[activation…], "message"
+struct ScheduleState {
+  int64_t next_tick_ms = 0;  // 0: no time that is left fits the schedule
+  int64_t tick_seq = 0;      // ticks so far, whatever has come of them
+  std::optional<int64_t> last_tick_ms;
+  std::string last_activation_id;
+  int64_t skipped = 0;     // ticks left out, because of activations that had not ended
+  int64_t failed = 0;      // ticks whose activation was refused
+  std::string last_error;  // why the last of these was
+  std::optional<int64_t> last_error_ms;
+  // Where ticks queue: activations that may not have ended yet, the oldest first, and the message
+  // of the newest.
+  std::vector<std::string> waiting;
+  std::string message;
+  friend bool operator==(const ScheduleState&, const ScheduleState&) = default;
+};
+std::string Encode(const ScheduleState& state);
+Result<ScheduleState> DecodeScheduleState(std::string_view text);
+
 // {"name","domain","tasklist","worker_id","activity_map":{activity:{"function","alias"}},
 //  "pollers":{"activity"},"limits":{"max_inflight_tasks"},"enabled","tenant","namespace"}
 struct WorkerBinding {

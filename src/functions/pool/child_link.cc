@@ -38,7 +38,7 @@ constexpr int64_t kNsPerUs = 1'000;
 constexpr size_t kMaxUnreadBytes = size_t{64} << 20U;
 // An honest child stops at 1 MiB by itself.
 constexpr size_t kMaxLogBytesOfChild = size_t{4} << 20U;
-constexpr size_t kMaxLogLinesOfChild = 100'000;
+constexpr size_t kMaxLogLinesOfChild = 2 * wire::kMaxLogLines;
 constexpr size_t kMaxCalls = 1'000'000;
 constexpr std::chrono::milliseconds kCompileTime = std::chrono::seconds(30);
 
@@ -103,6 +103,9 @@ struct ChildLink::HostCalls {
   }
 
   std::set<uint64_t> open;
+  // Of those whose answer is not on its way yet: the child counts the same.
+  size_t unanswered = 0;
+  size_t unanswered_bytes = 0;  // of arguments
   std::list<boost::asio::cancellation_signal> signals;
   size_t total = 0;
   bool answers_wanted = true;
@@ -123,6 +126,13 @@ void ChildLink::Kill() {
   if (process_.get() >= 0) {
     (void)syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
   }
+}
+
+bool ChildLink::Silent() {
+  if (reader_.waiting() > 0) return false;
+  char byte = 0;
+  const ssize_t got = recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && errno == EAGAIN;
 }
 
 void ChildLink::End() {
@@ -216,14 +226,21 @@ awaitable<Result<void>> ChildLink::AwaitReady() {
 
 bool ChildLink::StartCall(HostCallMessage call, RunHost& host,
                           const std::shared_ptr<HostCalls>& calls) {
-  if (calls->open.size() >= wire::kMaxHostCallsInFlight || ++calls->total > kMaxCalls ||
+  const size_t bytes = call.arguments.size();
+  if (calls->unanswered >= wire::kMaxHostCallsInFlight || ++calls->total > kMaxCalls ||
+      calls->unanswered_bytes + bytes > wire::kMaxHostCallBytes ||
       !calls->open.insert(call.call).second) {
     return false;
   }
+  ++calls->unanswered;
+  calls->unanswered_bytes += bytes;
   const auto signal = calls->signals.emplace(calls->signals.end());
   auto answer = [](std::shared_ptr<ChildLink> self, HostCallMessage asked, RunHost& asks,
                    std::shared_ptr<HostCalls> all) -> awaitable<void> {
+    const size_t asked_bytes = asked.arguments.size();
     Result<std::string> reply = co_await asks.Call(asked.operation, std::move(asked.arguments));
+    --all->unanswered;
+    all->unanswered_bytes -= asked_bytes;
     if (reply.ok() && reply->size() > wire::kMaxHostReplyBytes) {
       reply = Error{ErrorCode::kTooLarge, "the answer is too large for a function"};
     }
@@ -337,7 +354,8 @@ RunMessage ChildLink::MessageOf(RunRequest& request) {
                  .event = std::move(request.event),
                  .context = std::move(request.context),
                  .env = std::move(request.env),
-                 .limits = request.limits};
+                 .limits = request.limits,
+                 .only_load = request.only_load};
   if (!recent_.Has(run.sha256)) run.program = *request.program;
   (void)recent_.Use(run.sha256);
   return run;
@@ -347,7 +365,10 @@ awaitable<RunOutcome> ChildLink::Run(RunRequest request, RunHost& host) {
   const std::shared_ptr<ChildLink> self = shared_from_this();
   const uint64_t started_ns = clock_.MonotonicNs();
   RunMessage run = MessageOf(request);
-  const bool first = runs_++ == 0;
+  const bool first = !warm_ && runs_ == 0;
+  warm_ |= request.only_load;
+  if (!request.only_load) ++runs_;
+  reader_.set_max_bytes(wire::kMaxRunMessageBytes);
   Queue(Encode(run));
   run.program.reset();
   RunOutcome outcome = co_await Converse(run, host);
@@ -364,6 +385,7 @@ awaitable<Result<std::string>> ChildLink::Compile(CompileMessage compile) {
     Kill();
   });
   compile.number = ++last_number_;
+  reader_.set_max_bytes(SIZE_MAX);
   Queue(Encode(compile));
   const std::optional<ToServer> message = co_await Next();
   const auto* const compiled = message ? std::get_if<CompiledMessage>(&*message) : nullptr;

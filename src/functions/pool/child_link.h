@@ -45,6 +45,9 @@ class ChildLink : public std::enable_shared_from_this<ChildLink> {
   bool Remembers(const std::string& sha256) const { return recent_.Has(sha256); }
   // Whether it can be given work.
   bool usable() const { return ready_ && !ended_; }
+  // Whether it has nothing to say: one that has been idle and says something, or has hung up, has
+  // ended or is up to no good.
+  bool Silent();
   int64_t runs() const { return runs_; }
   uint32_t sandbox() const { return sandbox_; }
 
@@ -88,6 +91,7 @@ class ChildLink : public std::enable_shared_from_this<ChildLink> {
   std::optional<ExitedMessage> exit_;
   uint32_t sandbox_ = 0;
   int64_t runs_ = 0;
+  bool warm_ = false;  // a program was loaded before the first run
   uint64_t last_number_ = 0;
 };
 

@@ -62,9 +62,17 @@ awaitable<RunOutcome> SandboxPool::LoopPool::Run(RunRequest request, RunHost& ho
     co_return Refused(child.error().code == ErrorCode::kTooMany ? "Busy" : "Unavailable",
                       child.error().message);
   }
-  RunOutcome outcome = co_await (*child)->Run(std::move(request), host);
+  RunOutcome outcome = co_await RunIn(*child, std::move(request), host);
   if (outcome.limit_hit == "crash") ++state_->crashes;
+  state_->contained.Note((*child)->tenant(), outcome);
   Release(*std::move(child));
+  co_return outcome;
+}
+
+awaitable<RunOutcome> SandboxPool::LoopPool::RunIn(Child child, RunRequest request, RunHost& host) {
+  busy_.push_back(child);
+  RunOutcome outcome = co_await child->Run(std::move(request), host);
+  std::erase_if(busy_, [&](const std::weak_ptr<ChildLink>& one) { return one.lock() == child; });
   co_return outcome;
 }
 
@@ -83,10 +91,13 @@ awaitable<Result<std::string>> SandboxPool::LoopPool::Compile(CompileMessage com
 awaitable<Result<SandboxPool::LoopPool::Child>> SandboxPool::LoopPool::Acquire(
     const std::string& name, const std::string& sha256) {
   if (state_->stopped) co_return Error{ErrorCode::kUnavailable, "the server is stopping"};
-  Tenant& tenant = tenants_[name];
-  if (tenant.waiters.empty()) {
-    if (Child child = TakeIdle(name, sha256)) co_return child;
+  while (tenants_[name].waiters.empty()) {
+    Child child = TakeIdle(name, sha256);
+    if (child == nullptr) break;
+    if (child->Silent()) co_return child;
+    Drop(child);  // it has ended while nobody looked
   }
+  Tenant& tenant = tenants_[name];
   if (in_line_ >= state_->options.max_waiting + starting_ + (most_ - std::min(most_, count_))) {
     ForgetIfUnused(name);
     co_return Error{ErrorCode::kTooMany, "too many functions wait to be run; try again later"};
@@ -166,10 +177,8 @@ void SandboxPool::LoopPool::Release(Child child) {
 
 void SandboxPool::LoopPool::Drop(const Child& child) {
   child->Kill();
-  --count_;
-  --state_->children;
   const std::string name = child->tenant();
-  --tenants_[name].children;
+  Uncount(name);
   // Who waits for it gets another one.
   Tenant& tenant = tenants_[name];
   if (!tenant.waiters.empty() && tenant.children == 0 && tenant.wanted == 0) ++tenant.wanted;
@@ -184,11 +193,14 @@ void SandboxPool::LoopPool::Want(const std::string& name) {
   ++tenants_[name].wanted;
 }
 
-// A place for one more child: there is one, or an idle child of somebody else leaves.
+// A place for one more child: there is one, or an idle child of somebody else leaves; one that is
+// kept warm only if there is no other.
 bool SandboxPool::LoopPool::MakePlace(const std::string& name) {
   if (count_ < most_) return true;
-  const auto other =
-      std::ranges::find_if(idle_, [&](const Idle& one) { return one.child->tenant() != name; });
+  const auto of_others = [&](const Idle& one) { return one.child->tenant() != name; };
+  auto other = std::ranges::find_if(
+      idle_, [&](const Idle& one) { return of_others(one) && !IsKept(*one.child); });
+  if (other == idle_.end()) other = std::ranges::find_if(idle_, of_others);
   if (other == idle_.end()) return false;
   RemoveIdle(other);
   return true;
@@ -201,29 +213,37 @@ void SandboxPool::LoopPool::StartChild(const std::string& name) {
   ++tenants_[name].children;
   ++tenants_[name].starting;
   ++state_->children;
-  ++state_->forks;
   boost::asio::co_spawn(loop_.io(), Start(name), boost::asio::detached);
+}
+
+awaitable<Result<SandboxPool::LoopPool::Child>> SandboxPool::LoopPool::Fork(std::string name) {
+  std::array<int, 2> ends = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    co_return Error{ErrorCode::kUnavailable, "cannot make a socket for a function's process"};
+  }
+  auto child = std::make_shared<ChildLink>(loop_, state_->clock, state_->options.times,
+                                           FileDescriptor(ends[0]), std::move(name));
+  ++state_->forks;
+  state_->zygote.Fork(FileDescriptor(ends[1]), state_->options.max_memory_bytes);
+  const Result<void> ready = co_await child->AwaitReady();
+  if (!ready.ok()) {
+    child->Kill();
+    co_return ready.error();
+  }
+  state_->sandbox = child->sandbox();
+  co_return child;
+}
+
+void SandboxPool::LoopPool::Uncount(const std::string& name) {
+  --count_;
+  --state_->children;
+  --tenants_[name].children;
 }
 
 awaitable<void> SandboxPool::LoopPool::Start(std::string name) {
   // Not inside of who wants it: lines are changed here.
   co_await boost::asio::post(use_awaitable);
-  std::array<int, 2> ends = {-1, -1};
-  Result<Child> started =
-      Error{ErrorCode::kUnavailable, "cannot make a socket for a function's process"};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0) {
-    auto child = std::make_shared<ChildLink>(loop_, state_->clock, state_->options.times,
-                                             FileDescriptor(ends[0]), name);
-    state_->zygote.Fork(FileDescriptor(ends[1]), state_->options.max_memory_bytes);
-    const Result<void> ready = co_await child->AwaitReady();
-    if (ready.ok()) {
-      state_->sandbox = child->sandbox();
-      started = std::move(child);
-    } else {
-      child->Kill();
-      started = ready.error();
-    }
-  }
+  Result<Child> started = co_await Fork(name);
   --starting_;
   Tenant& tenant = tenants_[name];
   --tenant.starting;
@@ -232,9 +252,7 @@ awaitable<void> SandboxPool::LoopPool::Start(std::string name) {
     co_return;
   }
   if (started.ok()) (*started)->Kill();
-  --count_;
-  --state_->children;
-  --tenant.children;
+  Uncount(name);
   if (!started.ok() && !tenant.waiters.empty()) Serve(tenant, started.error());
   FillPlaces();
   ForgetIfUnused(name);
@@ -295,6 +313,91 @@ void SandboxPool::LoopPool::ForgetIfUnused(const std::string& name) {
   if (tenant.children == 0 && tenant.waiters.empty() && !tenant.watched) tenants_.erase(found);
 }
 
+// --- children that are kept warm -----------------------------------------------------------------
+
+namespace {
+
+// Nothing that is only loaded asks for anything.
+class NoHost final : public RunHost {
+ public:
+  awaitable<Result<std::string>> Call(std::string_view /*operation*/,
+                                      std::string /*arguments*/) override {
+    co_return Error{ErrorCode::kForbidden, "nothing is run"};
+  }
+  void Log(std::string_view /*level*/, std::string_view /*text*/) override {}
+};
+
+bool Fits(const SandboxPool::WarmTarget& target, const ChildLink& child) {
+  return child.tenant() == target.tenant && child.Remembers(target.program->sha256);
+}
+
+}  // namespace
+
+awaitable<bool> SandboxPool::LoopPool::KeepWarm(std::vector<WarmTarget> targets) {
+  targets_ = std::move(targets);
+  size_t wanted = 0;
+  for (const WarmTarget& target : targets_) wanted += target.children;
+  warm_wanted_ = static_cast<int64_t>(wanted);
+  // By place: another call may have other targets while this one waits for a child.
+  for (size_t at = 0; at < targets_.size(); ++at) {
+    while (at < targets_.size() && Missing(targets_[at]) > 0 && count_ < most_) {
+      const bool started = co_await StartWarm(targets_[at]);
+      if (!started) break;
+    }
+  }
+  size_t missing = 0;
+  for (const WarmTarget& target : targets_) missing += Missing(target);
+  warm_missing_ = static_cast<int64_t>(missing);
+  co_return missing == 0;
+}
+
+size_t SandboxPool::LoopPool::Present(const WarmTarget& target) const {
+  size_t present = 0;
+  for (const Idle& one : idle_) present += Fits(target, *one.child) ? 1 : 0;
+  for (const std::weak_ptr<ChildLink>& weak : busy_) {
+    const Child child = weak.lock();
+    present += child != nullptr && Fits(target, *child) ? 1 : 0;
+  }
+  return present;
+}
+
+size_t SandboxPool::LoopPool::Missing(const WarmTarget& target) const {
+  return target.children - std::min(target.children, Present(target));
+}
+
+bool SandboxPool::LoopPool::IsKept(const ChildLink& child) const {
+  return std::ranges::any_of(targets_, [&](const WarmTarget& target) {
+    return Fits(target, child) && Present(target) <= target.children;
+  });
+}
+
+awaitable<bool> SandboxPool::LoopPool::StartWarm(WarmTarget target) {
+  ++count_;
+  ++state_->children;
+  ++tenants_[target.tenant].children;
+  Result<Child> child = co_await Fork(target.tenant);
+  if (!child.ok()) {
+    Uncount(target.tenant);
+    FillPlaces();
+    ForgetIfUnused(target.tenant);
+    co_return false;
+  }
+  RunRequest request;
+  request.tenant = target.tenant;
+  request.program = target.program;
+  request.limits = target.limits;
+  request.only_load = true;
+  NoHost host;
+  const RunOutcome outcome = co_await RunIn(*child, std::move(request), host);
+  const bool loaded = outcome.status == RunStatus::kSuccess;
+  if (loaded) {
+    Release(*std::move(child));
+  } else {
+    Drop(*child);
+  }
+  co_return loaded;
+}
+
 // --- fewer children ------------------------------------------------------------------------------
 
 void SandboxPool::LoopPool::RemoveIdle(std::deque<Idle>::iterator at) {
@@ -302,9 +405,7 @@ void SandboxPool::LoopPool::RemoveIdle(std::deque<Idle>::iterator at) {
   idle_.erase(at);
   --state_->idle;
   child->Kill();
-  --count_;
-  --state_->children;
-  --tenants_[child->tenant()].children;
+  Uncount(child->tenant());
   ForgetIfUnused(child->tenant());
 }
 
@@ -317,7 +418,7 @@ void SandboxPool::LoopPool::EndIdle() {
     const uint64_t idle_ns = now_ns - idle_[i].since_ns;
     size_t& of_tenant = left[idle_[i].child->tenant()];
     const bool spare = of_tenant > options.warm_children_per_tenant;
-    if (idle_ns < NsOf(spare ? options.spare_time : options.idle_time)) {
+    if (idle_ns < NsOf(spare ? options.spare_time : options.idle_time) || IsKept(*idle_[i].child)) {
       ++i;
       continue;
     }

@@ -10,10 +10,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "functions/pool/child_link.h"
+#include "functions/pool/containment_log.h"
 #include "functions/pool/sandbox_pool.h"
 #include "functions/pool/zygote_link.h"
 #include "net/loop.h"
@@ -27,12 +29,14 @@ struct SandboxPool::State {
       : options(std::move(of)),
         clock(time),
         loops(group),
-        zygote(options.program, time, random, log) {}
+        zygote(options.program, time, random, log),
+        contained(log, time) {}
 
   const SandboxPoolOptions options;
   const Clock& clock;
   net::LoopGroup& loops;
   ZygoteLink zygote;
+  ContainmentLog contained;
   std::atomic<bool> stopped = false;
   std::atomic<int64_t> children = 0;
   std::atomic<int64_t> idle = 0;
@@ -60,6 +64,10 @@ class SandboxPool::LoopPool {
 
   boost::asio::awaitable<RunOutcome> Run(RunRequest request, RunHost& host);
   boost::asio::awaitable<Result<std::string>> Compile(CompileMessage compile);
+  // SandboxPool::KeepWarm, for this loop. What it found is for figures, from any thread.
+  boost::asio::awaitable<bool> KeepWarm(std::vector<WarmTarget> targets);
+  int64_t warm_wanted() const { return warm_wanted_; }
+  int64_t warm_missing() const { return warm_missing_; }
   void EndIdle();
   // Nothing of the loop is left here then: the pool may outlive it.
   void Stop();
@@ -97,6 +105,18 @@ class SandboxPool::LoopPool {
   bool MakePlace(const std::string& name);
   void StartChild(const std::string& name);
   boost::asio::awaitable<void> Start(std::string name);
+  // A child for the tenant, which is counted already.
+  boost::asio::awaitable<Result<Child>> Fork(std::string name);
+  void Uncount(const std::string& name);
+  boost::asio::awaitable<RunOutcome> RunIn(Child child, RunRequest request, RunHost& host);
+
+  // Targets of KeepWarm: those that have the code and are idle, or busy.
+  size_t Present(const WarmTarget& target) const;
+  size_t Missing(const WarmTarget& target) const;
+  // Whether a target would miss this child, which is idle.
+  bool IsKept(const ChildLink& child) const;
+  boost::asio::awaitable<bool> StartWarm(WarmTarget target);
+
   // Gives places that have become free to those who want them.
   void FillPlaces();
   // The tenant that wants a child and whose line is oldest, if that is older than `before_ns`.
@@ -116,6 +136,10 @@ class SandboxPool::LoopPool {
   size_t starting_ = 0;    // of these children
   std::deque<Idle> idle_;  // the one idle for longest first
   std::map<std::string, Tenant> tenants_;
+  std::vector<std::weak_ptr<ChildLink>> busy_;
+  std::vector<WarmTarget> targets_;
+  std::atomic<int64_t> warm_wanted_ = 0;
+  std::atomic<int64_t> warm_missing_ = 0;
   bool sweeping_ = false;
   net::Timer sweep_;
 };

@@ -20,6 +20,7 @@ struct RunRequest {
   std::string context;  // JSON
   std::string env;      // JSON
   RunLimits limits = {};
+  bool only_load = false;  // nothing is run: the child has the program ready then
 };
 
 // What a running function may ask of the server. Called on the loop of the run. The child is

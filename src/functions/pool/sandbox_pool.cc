@@ -62,15 +62,27 @@ awaitable<Result<std::string>> SandboxPool::Compile(std::vector<SourceFile> file
   co_return compiled;
 }
 
+awaitable<bool> SandboxPool::KeepWarm(std::vector<WarmTarget> targets) {
+  return Here().KeepWarm(std::move(targets));
+}
+
 void SandboxPool::EndIdle() { Here().EndIdle(); }
 
 SandboxStats SandboxPool::stats() const {
+  int64_t warm_wanted = 0;
+  int64_t warm_missing = 0;
+  for (const std::unique_ptr<LoopPool>& pool : pools_) {
+    warm_wanted += pool->warm_wanted();
+    warm_missing += pool->warm_missing();
+  }
   return {.children = state_->children,
           .idle = state_->idle,
           .waiting = state_->waiting,
           .forks = state_->forks,
           .crashes = state_->crashes,
           .zygotes = state_->zygote.starts(),
+          .warm_wanted = warm_wanted,
+          .warm_missing = warm_missing,
           .sandbox = state_->sandbox};
 }
 

@@ -38,13 +38,15 @@ struct SandboxPoolOptions {
 };
 
 struct SandboxStats {
-  int64_t children = 0;  // now
-  int64_t idle = 0;      // of these
-  int64_t waiting = 0;   // runs
-  int64_t forks = 0;     // since the start
-  int64_t crashes = 0;   // children that ended in the middle of a run
-  int64_t zygotes = 0;   // started
-  uint32_t sandbox = 0;  // parts in force, SandboxPart; 0 before the first child
+  int64_t children = 0;      // now
+  int64_t idle = 0;          // of these
+  int64_t waiting = 0;       // runs
+  int64_t forks = 0;         // since the start
+  int64_t crashes = 0;       // children that ended in the middle of a run
+  int64_t zygotes = 0;       // started
+  int64_t warm_wanted = 0;   // children of KeepWarm
+  int64_t warm_missing = 0;  // of these, at the last look
+  uint32_t sandbox = 0;      // parts in force, SandboxPart; 0 before the first child
 };
 
 // The processes that functions run in. One per server.
@@ -71,6 +73,18 @@ class SandboxPool {
   // own.
   boost::asio::awaitable<Result<std::string>> Compile(std::vector<SourceFile> files,
                                                       std::string entry);
+  // Children that are to be there with a program loaded, whether or not anybody runs it.
+  struct WarmTarget {
+    std::string tenant;
+    std::shared_ptr<const Program> program;
+    RunLimits limits = {};  // of loading it
+    size_t children = 0;
+  };
+  // On a loop, for its own children: starts those that are missing as far as there is room, without
+  // ending any for it. From then on they stay, however long they are idle, until other targets are
+  // set; only work that needs the room ends them. Call it again for what has been lost since.
+  // Returns whether all are there.
+  boost::asio::awaitable<bool> KeepWarm(std::vector<WarmTarget> targets);
   // Ends children that have been idle for longer than the options say. The pool does so by itself;
   // for tests that have moved the clock. Call it on each loop.
   void EndIdle();

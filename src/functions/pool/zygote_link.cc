@@ -116,8 +116,10 @@ void ZygoteLink::Fork(FileDescriptor socket, uint64_t hard_memory_bytes) {
   keeper_ = std::make_unique<outside::ChildKeeper>(clock_, random_, log_);
   outside::SupervisorOptions options;
   options.child.arguments = {program_, "sandbox"};
-  // A process with threads cannot be forked; one arena is enough for one thread.
-  options.child.environment = {"MALLOC_CONF=narenas:1,background_thread:false,tcache_max:4096"};
+  // A process with threads cannot be forked; one arena is enough for one thread. What is retained
+  // counts against the memory limit of functions.
+  options.child.environment = {
+      "MALLOC_CONF=narenas:1,background_thread:false,tcache_max:4096,retain:false"};
   options.child.output = outside::ChildStream::kNothing;
   keeper_->Add("sandbox", std::move(options), std::make_unique<Watcher>(shared_, log_));
 }

@@ -26,10 +26,14 @@ using functions::kMaxResultHeaders;
 using functions::kMaxStackBytes;
 inline constexpr size_t kMaxLogLineBytes = 65'536;
 inline constexpr size_t kMaxLogLevelBytes = 16;
+// What a child sends of one activation; the server ends one that sends twice as many.
+inline constexpr size_t kMaxLogLines = 50'000;
 
 inline constexpr size_t kMaxHostCallsInFlight = 64;
 inline constexpr size_t kMaxHostOperationBytes = 64;
 inline constexpr size_t kMaxHostCallBytes = size_t{12} << 20U;
+// What a child may say in one message while it runs a function.
+inline constexpr size_t kMaxRunMessageBytes = kMaxHostCallBytes + (size_t{64} << 10U);
 inline constexpr size_t kMaxHostReplyBytes = size_t{24} << 20U;
 inline constexpr size_t kMaxTimers = 10'000;
 // How many programs a child remembers.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -15,6 +17,7 @@ constexpr size_t kHeaderBytes = 5;
 constexpr size_t kSmall = 4'096;
 constexpr size_t kMaxShaBytes = 128;
 constexpr size_t kMaxNameBytes = 256;
+constexpr int64_t kMaxCount = int64_t{1} << 52U;  // JSON says exactly what is smaller
 constexpr size_t kMaxFilesBytes =
     wire::kMaxBundleBytes +
     wire::kMaxBundleFiles * (wire::kMaxBundlePathBytes + 2 * sizeof(uint32_t)) + kSmall;
@@ -92,11 +95,16 @@ class Reader {
   uint32_t Big32() { return in_.Big32(); }
   uint64_t Big64() { return in_.Big64(); }
   int64_t Signed64() { return static_cast<int64_t>(in_.Big64()); }
-  // A number of which less than nothing would make no sense.
+  // How much or how many of something.
   int64_t Count64() {
     const int64_t value = Signed64();
-    if (value < 0) ok_ = false;
+    if (value < 0 || value > kMaxCount) ok_ = false;
     return value;
+  }
+  std::string OneOf(std::initializer_list<std::string_view> texts) {
+    std::string text = Text(kSmall);
+    if (std::ranges::find(texts, text) == texts.end()) ok_ = false;
+    return text;
   }
   std::string Text(size_t most) {
     const uint32_t size = in_.Big32();
@@ -139,6 +147,7 @@ RunMessage ReadRun(Reader& in) {
   run.limits.wall_ms = in.Count64();
   run.limits.cpu_ms = in.Count64();
   run.limits.memory_bytes = in.Big64();
+  run.only_load = in.Flag();
   return run;
 }
 
@@ -176,9 +185,9 @@ RunResultMessage ReadRunResult(Reader& in) {
   result.error.type = in.Text(wire::kMaxErrorTypeBytes);
   result.error.message = in.Text(wire::kMaxErrorMessageBytes);
   result.error.stack = in.Text(wire::kMaxStackBytes);
-  result.limit_hit = in.Text(wire::kMaxLogLevelBytes);
+  result.limit_hit = in.OneOf({"", "wall", "cpu", "memory"});
   result.cpu_us = in.Count64();
-  result.peak_memory_bytes = in.Big64();
+  result.peak_memory_bytes = static_cast<uint64_t>(in.Count64());
   result.retire = in.Flag();
   result.cold = in.Flag();
   return result;
@@ -269,7 +278,7 @@ Bytes Encode(const RunMessage& message) {
   }
   out.Text(message.event).Text(message.context).Text(message.env);
   out.Signed64(message.limits.wall_ms).Signed64(message.limits.cpu_ms);
-  return out.Big64(message.limits.memory_bytes).Frame();
+  return out.Big64(message.limits.memory_bytes).Flag(message.only_load).Frame();
 }
 
 Bytes Encode(const HostReplyMessage& message) {
@@ -332,7 +341,7 @@ Result<std::optional<Message>> MessageReader<Message>::Next() {
   if (row == nullptr) {
     return Error{ErrorCode::kInvalid, fmt::format("a message of unknown kind {}", kind)};
   }
-  if (length > row->max_bytes) {
+  if (length > row->max_bytes || length > max_bytes_) {
     return Error{ErrorCode::kInvalid,
                  fmt::format("a message of kind {} with {} bytes is too long", kind, length)};
   }

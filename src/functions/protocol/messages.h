@@ -35,6 +35,7 @@ struct RunMessage {
   std::string context;                  // JSON
   std::string env;                      // JSON
   RunLimits limits = {};
+  bool only_load = false;  // the program is made ready, and nothing of it is run
 
   friend bool operator==(const RunMessage&, const RunMessage&) = default;
 };
@@ -139,6 +140,8 @@ template <typename Message>
 class MessageReader {
  public:
   void Append(BytesView bytes) { bytes_.append(bytes); }
+  // Of one message, for when no kind that may be longer is expected.
+  void set_max_bytes(size_t bytes) { max_bytes_ = bytes; }
   // The next message; nullopt if it has not arrived whole. kInvalid if this is no message.
   Result<std::optional<Message>> Next();
   // Bytes that have arrived and belong to no message yet.
@@ -147,6 +150,7 @@ class MessageReader {
  private:
   Bytes bytes_;
   size_t read_ = 0;
+  size_t max_bytes_ = SIZE_MAX;
 };
 
 extern template class MessageReader<ToChild>;

@@ -39,7 +39,8 @@ TEST(MessagesTest, EveryMessageIsReadAsItWasWritten) {
                                       .event = "{}",
                                       .context = "{1}",
                                       .env = "{2}",
-                                      .limits = {.wall_ms = 1, .cpu_ms = 2, .memory_bytes = 3}});
+                                      .limits = {.wall_ms = 1, .cpu_ms = 2, .memory_bytes = 3},
+                                      .only_load = true});
   ExpectRoundTrip<ToChild>(RunMessage{.number = 1, .sha256 = "abc"});
   ExpectRoundTrip<ToChild>(HostReplyMessage{.number = 1, .call = 2, .ok = false, .text = "no"});
   ExpectRoundTrip<ToChild>(CompileMessage{.number = 1, .files = program.files, .entry = "x"});
@@ -99,6 +100,31 @@ TEST(MessagesTest, FieldsThatDoNotFitAreRefused) {
   Bytes flag = Encode(CompiledMessage{.number = 1, .ok = true});
   flag[5 + 8] = 2;
   EXPECT_EQ(ErrorOf<ToServer>(flag), "a message of kind 19 is malformed");
+}
+
+// What goes into records and must be readable there.
+TEST(MessagesTest, FiguresThatNoRunCanHaveAreRefused) {
+  const auto accepts = [](const RunResultMessage& message) {
+    MessageReader<ToServer> reader;
+    reader.Append(Encode(message));
+    return reader.Next().ok();
+  };
+  constexpr int64_t kMost = int64_t{1} << 52U;
+  EXPECT_TRUE(accepts({.cpu_us = kMost, .peak_memory_bytes = kMost}));
+  EXPECT_FALSE(accepts({.cpu_us = kMost + 1}));
+  EXPECT_FALSE(accepts({.cpu_us = -1}));
+  EXPECT_FALSE(accepts({.peak_memory_bytes = kMost + 1}));
+  EXPECT_FALSE(accepts({.peak_memory_bytes = UINT64_MAX}));
+  EXPECT_TRUE(accepts({.limit_hit = "memory"}));
+  EXPECT_FALSE(accepts({.limit_hit = "crash"}));  // that is for the server to say
+}
+
+TEST(MessagesTest, AMessageThatIsLongerThanExpectedIsNotTakenIn) {
+  MessageReader<ToServer> reader;
+  reader.set_max_bytes(100);
+  const Bytes frame = Encode(CompiledMessage{.number = 1, .text = std::string(1'000, 'x')});
+  reader.Append(BytesView(frame).substr(0, 5));
+  EXPECT_FALSE(reader.Next().ok());
 }
 
 }  // namespace

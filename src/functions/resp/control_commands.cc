@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/id.h"
-#include "doors/resp/acl.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/command.h"
 #include "functions/control/aliases.h"
@@ -19,6 +18,7 @@
 #include "functions/control/versions.h"
 #include "functions/model/limits.h"
 #include "functions/model/names.h"
+#include "functions/resp/command_support.h"
 
 namespace cairn::functions {
 namespace {
@@ -26,56 +26,19 @@ namespace {
 using doors::ArgParser;
 using doors::Args;
 using doors::Command;
-using doors::CommandContext;
 
 constexpr std::string_view kSyntax = "syntax error";
-
-Error Syntax(std::string_view text) { return Refuse(Code::kValidation, text); }
-
-// What handlers are made with.
-struct Parts {
-  const SecretKeys& secrets;
-  Random& random;
-};
 
 // A handler that has parsed nothing yet.
 using Handler = Result<std::string> (*)(Context&, const FunctionName&, ArgParser&);
 
-Context ContextOf(CommandContext& command, const Parts& parts) {
-  const doors::AclUser* user = command.caller.user.get();
-  return {.transaction = command.transaction,
-          .names = user == nullptr ? nullptr : doors::NamesOf(user->grants(), kFunctionKind),
-          .held = &command.held,
-          .secrets = &parts.secrets,
-          .random = &parts.random};
-}
-
-// An answer is the reply; so is a refusal, which has written nothing. What the store could not do
-// is handed on.
-Result<void> Reply(CommandContext& command, const Result<std::string>& answer) {
-  if (answer.ok()) {
-    command.reply.Bulk(*answer);
-    return {};
-  }
-  const Error& error = answer.error();
-  if (!error.message.starts_with(CodeRowOf(error).name)) return error;
-  return command.Fail(error.message);
-}
-
-doors::RunHandler ForFunction(const Parts& parts, Handler handler) {
-  return [parts, handler](CommandContext& command) -> Result<void> {
-    const Result<FunctionName> function = ParseFunctionName(command.args[1]);
-    if (!function.ok()) return Reply(command, function.error());
-    Context context = ContextOf(command, parts);
-    ArgParser parser(command.args, 2);
-    return Reply(command, handler(context, *function, parser));
+// The first argument names the function.
+CommandRows::Maker ForFunction(Handler handler) {
+  return [handler](Context& context, Args args) -> Result<std::string> {
+    CAIRN_ASSIGN_OR_RETURN(const FunctionName function, ParseFunctionName(args[1]));
+    ArgParser parser(args, 2);
+    return handler(context, function, parser);
   };
-}
-
-// What follows is more than the command takes, or less.
-Result<void> Finish(ArgParser& parser) {
-  if (parser.Finish()) return {};
-  return Syntax(parser.error());
 }
 
 template <typename Record>
@@ -87,45 +50,36 @@ Result<std::string> Encoded(const Result<Record>& record) {
 // --- Functions ----------------------------------------------------------------------------------
 
 Result<std::string> Create(Context& context, const FunctionName& function, ArgParser& parser) {
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   return Encoded(CreateFunction(context, {.name = function}));
 }
 
 Result<std::string> Get(Context& context, const FunctionName& function, ArgParser& parser) {
   const Deleted deleted = parser.Keyword("DELETED") ? Deleted::kShown : Deleted::kHidden;
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   CAIRN_ASSIGN_OR_RETURN(const FunctionDetail detail, DescribeFunction(context, function, deleted));
   return DetailText(detail);
 }
 
 Result<std::string> Delete(Context& context, const FunctionName& function, ArgParser& parser) {
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   return Encoded(DeleteFunction(context, function));
 }
 
 Result<std::string> Purge(Context& context, const FunctionName& function, ArgParser& parser) {
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   CAIRN_RETURN_IF_ERROR(PurgeFunction(context, function));
   return std::string(R"({"status":"purged"})");
 }
 
 Result<std::string> Enable(Context& context, const FunctionName& function, ArgParser& parser) {
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   return Encoded(SetEnabled(context, function, true));
 }
 
 Result<std::string> Disable(Context& context, const FunctionName& function, ArgParser& parser) {
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   return Encoded(SetEnabled(context, function, false));
-}
-
-Result<size_t> TakeLimit(ArgParser& parser) {
-  const int64_t limit = parser.Integer("LIMIT needs a number");
-  if (!parser.ok()) return Syntax(parser.error());
-  if (limit < 1 || limit > kMaxPage) {
-    return Syntax(fmt::format("LIMIT must be from 1 to {}", kMaxPage));
-  }
-  return static_cast<size_t>(limit);
 }
 
 Result<std::string> List(Context& context, Args args) {
@@ -144,7 +98,7 @@ Result<std::string> List(Context& context, Args args) {
       parser.Fail(kSyntax);
     }
   }
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   CAIRN_ASSIGN_OR_RETURN(const FunctionPage listed, ListFunctions(context, ns, page, deleted));
   return PageText(listed);
 }
@@ -162,7 +116,7 @@ Files TakeFiles(Args args) {
 
 Result<std::string> Upload(Context& context, const FunctionName& function, ArgParser& parser) {
   const Args args = parser.Rest();
-  if (args.size() % 2 != 0) return Syntax("each path is followed by the file's content");
+  if (args.size() % 2 != 0) return SyntaxError("each path is followed by the file's content");
   CAIRN_ASSIGN_OR_RETURN(const Package package, MakePackage(TakeFiles(args)));
   // Nobody else knows of this key yet, so it needs no scope.
   const std::string id = NewDraftId(context.transaction.now(), *context.random);
@@ -183,7 +137,7 @@ Result<PublishArgs> ParsePublishArgs(Args args) {
   while (!args.empty()) {
     const std::string_view word = args.front();
     args = args.subspan(1);
-    if (args.empty()) return Syntax(kSyntax);
+    if (args.empty()) return SyntaxError(kSyntax);
     const std::string_view value = args.front();
     args = args.subspan(1);
     if (doors::EqualsIgnoreCase(word, "DRAFT")) {
@@ -195,16 +149,17 @@ Result<PublishArgs> ParsePublishArgs(Args args) {
     } else if (doors::EqualsIgnoreCase(word, "FILES")) {
       const int64_t count = doors::ParseInteger(value).value_or(0);
       if (count < 1 || static_cast<size_t>(count) > args.size() / 2) {
-        return Syntax("FILES is followed by their number, and each path by the file's content");
+        return SyntaxError(
+            "FILES is followed by their number, and each path by the file's content");
       }
       parsed.files = args.first(static_cast<size_t>(count) * 2);
       args = args.subspan(parsed.files.size());
     } else {
-      return Syntax(kSyntax);
+      return SyntaxError(kSyntax);
     }
   }
   if (parsed.draft.empty() == parsed.files.empty()) {
-    return Syntax("either DRAFT or FILES says what is published");
+    return SyntaxError("either DRAFT or FILES says what is published");
   }
   return parsed;
 }
@@ -242,7 +197,7 @@ Result<std::string> Versions(Context& context, const FunctionName& function, Arg
       parser.Fail(kSyntax);
     }
   }
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   CAIRN_ASSIGN_OR_RETURN(const VersionPage page, ListVersions(context, function, before, limit));
   return PageText(page);
 }
@@ -277,25 +232,25 @@ Result<std::string> SetIt(Context& context, const FunctionName& function, ArgPar
       parser.Fail(kSyntax);
     }
   }
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   return Encoded(SetAlias(context, function, update));
 }
 
 Result<std::string> Aliases(Context& context, const FunctionName& function, ArgParser& parser) {
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   CAIRN_ASSIGN_OR_RETURN(const std::vector<Alias> aliases, ListAliases(context, function));
   return AliasesText(aliases);
 }
 
 Result<std::string> Rollback(Context& context, const FunctionName& function, ArgParser& parser) {
   const std::string_view alias = parser.Next();
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   return Encoded(RollBackAlias(context, function, alias));
 }
 
 Result<std::string> Remove(Context& context, const FunctionName& function, ArgParser& parser) {
   const std::string_view alias = parser.Next();
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   CAIRN_RETURN_IF_ERROR(DeleteAlias(context, function, alias));
   return std::string(R"({"status":"deleted"})");
 }
@@ -310,7 +265,7 @@ Result<std::string> ShiftIt(Context& context, const FunctionName& function, ArgP
   request.interval_seconds = parser.Integer("EVERY needs seconds");
   if (!parser.Keyword("MAXERRORS")) parser.Fail(kSyntax);
   request.max_error_rate = TakeNumber(parser, "MAXERRORS needs a number from 0 to 1");
-  CAIRN_RETURN_IF_ERROR(Finish(parser));
+  CAIRN_RETURN_IF_ERROR(FinishArguments(parser));
   return Encoded(StartShift(context, function, request));
 }
 
@@ -327,35 +282,20 @@ void AddAliasScope(Args args, uint8_t db, store::Scopes& scopes) {
   if (function.ok()) AddAliasScopes(*function, args[2], scopes);
 }
 
+// Rows whose first argument is a function.
 class Rows {
  public:
-  Rows(doors::Instance& instance, Parts parts) : instance_(instance), parts_(parts) {}
+  explicit Rows(CommandRows& rows) : rows_(rows) {}
 
-  void AddRead(Command command, doors::RunHandler run) {
-    command.flags |= doors::kReadOnly;
-    command.scopes = doors::ScopeRule::kEverything;
-    Add(std::move(command), std::move(run));
-  }
   void AddRead(Command command, Handler handler) {
-    AddRead(std::move(command), ForFunction(parts_, handler));
+    rows_.AddRead(std::move(command), ForFunction(handler));
   }
   void AddWrite(Command command, doors::ScopeFunction add_scopes, Handler handler) {
-    command.flags |= doors::kWrite;
-    command.add_scopes = std::move(add_scopes);
-    Add(std::move(command), ForFunction(parts_, handler));
+    rows_.AddWrite(std::move(command), std::move(add_scopes), ForFunction(handler));
   }
-  const Parts& parts() const { return parts_; }
 
  private:
-  void Add(Command command, doors::RunHandler run) {
-    command.group = "functions";
-    command.since = "1.0.0";
-    command.run = std::move(run);
-    instance_.commands().Add(std::move(command));
-  }
-
-  doors::Instance& instance_;
-  const Parts parts_;
+  CommandRows& rows_;
 };
 
 void AddFunctionRows(Rows& rows) {
@@ -371,16 +311,6 @@ void AddFunctionRows(Rows& rows) {
                 .summary = "Tells about a function, its aliases and its latest version.",
                 .syntax = "function [DELETED]"},
                Get);
-  rows.AddRead({.name = "fn.list",
-                .arity = -2,
-                .long_running = true,
-                .complexity = "O(N) with N being the number of functions returned",
-                .summary = "Lists the functions of a namespace.",
-                .syntax = "namespace [AFTER function] [LIMIT count:integer] [DELETED]"},
-               [parts = rows.parts()](CommandContext& command) {
-                 Context context = ContextOf(command, parts);
-                 return Reply(command, List(context, command.args));
-               });
   rows.AddWrite({.name = "fn.delete",
                  .arity = 2,
                  .complexity = "O(1)",
@@ -472,7 +402,15 @@ void AddAliasRows(Rows& rows) {
 }  // namespace
 
 void AddControlCommands(doors::Instance& instance, const SecretKeys& secrets, Random& random) {
-  Rows rows(instance, {secrets, random});
+  CommandRows all(instance, {secrets, random});
+  all.AddRead({.name = "fn.list",
+               .arity = -2,
+               .long_running = true,
+               .complexity = "O(N) with N being the number of functions returned",
+               .summary = "Lists the functions of a namespace.",
+               .syntax = "namespace [AFTER function] [LIMIT count:integer] [DELETED]"},
+              List);
+  Rows rows(all);
   AddFunctionRows(rows);
   AddVersionRows(rows);
   AddAliasRows(rows);

@@ -1,4 +1,4 @@
-#include "functions/invoker/activations.h"
+#include "functions/activation/activations.h"
 
 #include <fmt/format.h>
 

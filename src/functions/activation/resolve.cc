@@ -1,4 +1,4 @@
-#include "functions/invoker/resolve.h"
+#include "functions/activation/resolve.h"
 
 #include <fmt/format.h>
 

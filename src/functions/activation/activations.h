@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "functions/model/activation_log.h"
 #include "functions/model/records.h"
 #include "store/scopes.h"
 #include "store/transaction.h"
@@ -33,10 +34,6 @@ Result<void> MoveActivation(store::Transaction& transaction, Status from, const 
 
 // --- Logs ----------------------------------------------------------------------------------------
 
-struct LogChunk {
-  uint64_t number = 0;
-  std::string text;  // whole lines, each with its end
-};
 // Numbers are given by the caller, from 0 on. Wakes who follows the log.
 Result<void> PutLogChunk(store::Transaction& transaction, std::string_view tenant,
                          std::string_view id, const LogChunk& chunk);

@@ -6,11 +6,15 @@
 #include <string>
 #include <string_view>
 
-#include "functions/invoker/activations.h"
 #include "functions/model/limits.h"
 #include "functions/model/secrets.h"
 
 namespace cairn::functions {
+
+struct LogChunk {
+  uint64_t number = 0;
+  std::string text;  // whole lines, each with its end
+};
 
 // The log of one activation, as it is written: lines "[level] text", secrets taken out, cut into
 // chunks. What goes beyond kMaxLogBytes is left out, and the last line says so, the same way each

@@ -1,14 +1,19 @@
-#include "functions/invoker/fetch.h"
+#include "functions/web/fetch.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/parse.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
 
-#include "base/check.h"
 #include "doors/resp/arg_parser.h"
 #include "functions/model/base64.h"
 #include "functions/model/errors.h"
@@ -20,6 +25,7 @@
 namespace cairn::functions {
 namespace {
 
+namespace asio = boost::asio;
 using boost::asio::awaitable;
 using doors::EqualsIgnoreCase;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
@@ -138,29 +144,39 @@ std::string AnswerText(const outside::HttpAnswer& answer, bool redirected) {
 
 // Between the service's thread and the coroutine, which may have ended.
 struct Pending {
+  explicit Pending(const asio::any_io_executor& on) : executor(on), wake(on) {
+    wake.expires_at(asio::steady_timer::time_point::max());
+  }
+
+  const asio::any_io_executor executor;
+  asio::steady_timer wake;  // on the executor only
   std::mutex mutex;
   std::optional<Result<outside::HttpAnswer>> answer;
 };
 
+Error GivenUp() { return {ErrorCode::kUnavailable, "the request was given up"}; }
+
 // Returns the answer, however long it takes: the service ends it in time.
 awaitable<Result<outside::HttpAnswer>> Send(const FetchParts& parts, outside::HttpCall call) {
-  doors::RouteStore::Signal signal(parts.routes);
-  auto pending = std::make_shared<Pending>();
-  auto done = [pending, wake = signal.waker()](Result<outside::HttpAnswer> answer) {
+  // A cancellation that came while something else was awaited is not told again.
+  const auto before = co_await asio::this_coro::cancellation_state;
+  if (before.cancelled() != asio::cancellation_type::none) co_return GivenUp();
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  auto pending = std::make_shared<Pending>(executor);
+  auto done = [pending](Result<outside::HttpAnswer> answer) {
     {
       const std::scoped_lock lock(pending->mutex);
       pending->answer = std::move(answer);
     }
-    wake();
+    asio::post(pending->executor, [pending] { pending->wake.cancel(); });
   };
   const Result<outside::HttpService::Id> id = parts.http.Send(std::move(call), std::move(done));
   if (!id.ok()) co_return id.error();
-  const bool woken = co_await signal.Wait();
+  co_await pending->wake.async_wait(asio::as_tuple(asio::use_awaitable));
   const std::scoped_lock lock(pending->mutex);
   if (pending->answer) co_return std::move(*pending->answer);
-  CAIRN_CHECK(!woken, "woken without an answer");
-  parts.http.Cancel(*id);
-  co_return Error{ErrorCode::kUnavailable, "the request was given up"};
+  parts.http.Cancel(*id);  // the coroutine was cancelled
+  co_return GivenUp();
 }
 
 }  // namespace

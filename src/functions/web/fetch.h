@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "doors/turn/route_store.h"
 #include "functions/model/config.h"
 #include "outside/address_policy.h"
 #include "outside/http_service.h"
@@ -45,11 +44,10 @@ Result<void> CheckFetchUrl(const Capabilities& capabilities, const std::string& 
 
 struct FetchParts {
   outside::HttpService& http;
-  doors::RouteStore& routes;
   outside::AddressPolicy policy;
 };
 // {"status","statusText","headers":[[name,value]…],"body":base64,"url","redirected"}. Cancelling
-// the coroutine ends the request. What it borrows must live until it has ended.
+// the coroutine ends the request. The loop outlives the service. What it borrows must live until it has ended.
 boost::asio::awaitable<Result<std::string>> Fetch(const FetchParts& parts,
                                                   const Capabilities& capabilities, FetchCall call);
 

@@ -1,4 +1,4 @@
-#include "functions/invoker/activation_log.h"
+#include "functions/model/activation_log.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): sigtimedwait
+
+#include <boost/json/parse.hpp>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "functions/cli/call.h"
+#include "functions/cli/dev_server.h"
+#include "functions/cli/fn_actions.h"
+#include "functions/cli/folder.h"
+#include "functions/cli/local_folder.h"
+#include "functions/cli/outcome.h"
+
+// cairn fn dev DIR: serves a folder's function on this machine, and again whenever a file changes.
+namespace cairn::functions::cli {
+namespace {
+
+using house::VerbCall;
+
+// Between two looks at the folder: some hundred microseconds for a folder of usual size.
+constexpr int64_t kLookEveryNs = 300'000'000;
+
+// SIGINT and SIGTERM as something to wait for. Threads that are started later do not get them.
+class EndSignals {
+ public:
+  EndSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~EndSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  EndSignals(const EndSignals&) = delete;
+  EndSignals& operator=(const EndSignals&) = delete;
+
+  // Whether one came within the time.
+  bool Wait(int64_t ns) const {
+    const timespec time{.tv_sec = 0, .tv_nsec = ns};
+    return sigtimedwait(&set_, nullptr, &time) > 0;
+  }
+
+ private:
+  sigset_t set_ = {};
+  sigset_t before_ = {};
+};
+
+// Packs and compiles the folder, shows it, and runs it with the event, if one is given.
+class Reloader {
+ public:
+  Reloader(const VerbCall& call, std::string folder, std::optional<std::string> event,
+           LocalRuntime& runtime, DevServer& server)
+      : call_(call),
+        folder_(std::move(folder)),
+        event_(std::move(event)),
+        runtime_(runtime),
+        server_(server) {}
+
+  void Reload() {
+    Result<LocalFunction> loaded = LoadFolder(call_, folder_, runtime_);
+    if (!loaded.ok()) {
+      call_.terminal.Complain(fmt::format("fn dev: {}", loaded.error().message));
+      server_.Fail(loaded.error().message);
+      return;
+    }
+    loaded->version = ++version_;
+    const auto function = std::make_shared<const LocalFunction>(*std::move(loaded));
+    server_.Show(function);
+    Note(fmt::format("{}  loaded {}", ResourceName(function->name), version_));
+    if (!event_) return;
+    LocalRuntime::Invocation invocation{.event = *event_};
+    invocation.logged = [](std::string_view level, std::string_view text) {
+      Note(fmt::format("  [{}] {}", level, text));
+    };
+    const LocalOutcome outcome = runtime_.RunToEnd(*function, std::move(invocation));
+    PrintOutcome(boost::json::parse(OutcomeText(outcome)), "", call_.terminal);
+  }
+
+ private:
+  const VerbCall& call_;
+  const std::string folder_;
+  const std::optional<std::string> event_;
+  LocalRuntime& runtime_;
+  DevServer& server_;
+  uint64_t version_ = 0;
+};
+
+}  // namespace
+
+Result<int> DevelopFolder(const VerbCall& call) {
+  const std::string folder = call.arguments.empty() ? "." : call.arguments.front();
+  CAIRN_ASSIGN_OR_RETURN(const LocalOptions options, LocalOptionsOf(call));
+  std::optional<std::string> event;
+  if (!call.Text("event").empty()) {
+    CAIRN_ASSIGN_OR_RETURN(event, ReadJson("--event", call.Text("event")));
+  }
+  const EndSignals signals;
+  LocalRuntime runtime(options);
+  FolderLook look = LookAt(folder);
+  if (look.empty()) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("there is nothing in {}; make a function with: cairn fn init {}",
+                             folder, folder)};
+  }
+  DevServer server(runtime);
+  Result<uint16_t> port = server.Listen(static_cast<uint16_t>(call.Number("port")));
+  if (!port.ok()) {
+    return Error{port.error().code,
+                 fmt::format("{}; choose another port with --port", port.error().message)};
+  }
+  Reloader reloader(call, folder, std::move(event), runtime, server);
+  reloader.Reload();
+  call.terminal.Print(fmt::format("http://127.0.0.1:{}/  (Ctrl-C ends it)", *port));
+  while (!signals.Wait(kLookEveryNs)) {
+    FolderLook now = LookAt(folder);
+    if (now == look) continue;
+    look = std::move(now);
+    reloader.Reload();
+  }
+  return house::kExitOk;
+}
+
+}  // namespace cairn::functions::cli

@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "functions//cli/call.h"
+#include "functions/cli/fn_actions.h"
+#include "functions/cli/fn_options.h"
+#include "functions/cli/folder.h"
+#include "functions/model/base64.h"
+#include "functions/model/errors.h"
+#include "functions/model/names.h"
+#include "functions/model/source_map.h"
+
+namespace cairn::functions::cli {
+namespace {
+
+namespace json = boost::json;
+using house::ApiClient;
+using house::VerbCall;
+
+Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
+
+// The function that is meant: --name, or else what the folder is called.
+Result<FunctionName> FunctionOf(const VerbCall& call, const std::string& folder) {
+  if (!call.Text("name").empty()) return ParseFunction(call, call.Text("name"));
+  std::error_code failure;
+  const std::filesystem::path whole =
+      std::filesystem::absolute(folder, failure).lexically_normal();
+  const std::string name =
+      (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  if (!IsName(NameKind::kFunction, name)) {
+    return Usage(fmt::format("the folder's name '{}' cannot be a function's; say --name FUNCTION",
+                             Printable(name)));
+  }
+  return ParseFunction(call, name);
+}
+
+json::object FilesOf(const Packed& packed) {
+  json::object files;
+  for (const auto& [path, text] : packed.files) files[path] = Base64Encode(text);
+  return files;
+}
+
+std::string Summary(const Packed& packed) {
+  size_t bytes = 0;
+  for (const auto& [path, text] : packed.files) bytes += text.size();
+  return fmt::format("{} files, {} bytes{}{}", packed.files.size(), bytes,
+                     packed.how.empty() ? "" : ", ", packed.how);
+}
+
+Result<void> CreateIfMissing(ApiClient& client, const FunctionName& function,
+                             const VerbCall& call) {
+  const Result<json::value> found = client.Get(FunctionPath(function));
+  if (found.ok()) return {};
+  if (found.error().code != ErrorCode::kNotFound) return found.error();
+  const Result<json::value> made =
+      client.Post(NamespacePath(function.in(), "/functions"),
+                  json::serialize(json::object{{"name", function.name}}));
+  if (!made.ok()) return made.error();
+  if (!call.json) call.terminal.Print(fmt::format("{}  created", ResourceName(function)));
+  return {};
+}
+
+}  // namespace
+
+Result<int> UploadDraft(const VerbCall& call) {
+  std::vector<std::string> words = call.arguments;
+  if (!words.empty() && words.front() == "upload") words.erase(words.begin());
+  if (words.size() > 1) return Usage("usage: cairn fn draft [upload] [DIR]");
+  const std::string folder = words.empty() ? "." : words.front();
+  CAIRN_ASSIGN_OR_RETURN(const FunctionName function, FunctionOf(call, folder));
+  CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, folder));
+  CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
+  CAIRN_ASSIGN_OR_RETURN(
+      const json::value draft,
+      client.Request("PUT", FunctionPath(function, "/draft"),
+                     json::serialize(json::object{{"files", FilesOf(packed)}})));
+  if (call.json) {
+    call.terminal.Print(draft);
+    return house::kExitOk;
+  }
+  call.terminal.Print(fmt::format("{}  draft {}  ({})", ResourceName(function),
+                                  TextOf(draft, "draft_id"), Summary(packed)));
+  call.terminal.Print(fmt::format("until {}; publish it with: cairn fn publish --name {} --draft {}",
+                                  TimeOf(draft, "expires_at_ms"), function.name,
+                                  TextOf(draft, "draft_id")));
+  return house::kExitOk;
+}
+
+Result<int> Publish(const VerbCall& call) {
+  json::object body;
+  const std::string folder = call.arguments.empty() ? "." : call.arguments.front();
+  const bool of_draft = !call.Text("draft").empty();
+  if (of_draft && (!call.arguments.empty() || call.Text("name").empty())) {
+    return Usage("usage: cairn fn publish --name FUNCTION --draft DRAFT, without a folder");
+  }
+  CAIRN_ASSIGN_OR_RETURN(const FunctionName function, FunctionOf(call, folder));
+  std::string summary = "the draft";
+  if (of_draft) {
+    body["draft_id"] = call.Text("draft");
+  } else {
+    CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, folder));
+    body["files"] = FilesOf(packed);
+    summary = Summary(packed);
+  }
+  CAIRN_ASSIGN_OR_RETURN(json::object config, ConfigOf(call));
+  if (!config.empty()) body["config"] = std::move(config);
+  if (const std::string& alias = call.Text("alias"); !alias.empty()) {
+    const Result<void> named = CheckName(NameKind::kAlias, alias);
+    if (!named.ok()) {
+      return Usage(fmt::format("--alias: {}", RefusalText(named.error())));
+    }
+    body["alias"] = alias;
+  }
+  CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
+  if (call.Switch("create")) CAIRN_RETURN_IF_ERROR(CreateIfMissing(client, function, call));
+  CAIRN_ASSIGN_OR_RETURN(const json::value published,
+                         client.Post(FunctionPath(function, "/versions"), json::serialize(body)));
+  if (call.json) {
+    call.terminal.Print(published);
+    return house::kExitOk;
+  }
+  const std::string& alias = call.Text("alias");
+  call.terminal.Print(fmt::format("{}  version {}{}  ({})", ResourceName(function),
+                                  TextOf(published, "version"),
+                                  alias.empty() ? "" : "  alias " + alias, summary));
+  return house::kExitOk;
+}
+
+}  // namespace cairn::functions::cli

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "functions/cli/local.h"
+#include "house/verb.h"
+
+// A folder that is run here as the options of `cairn fn test` and `dev` say.
+namespace cairn::functions::cli {
+
+Result<LocalOptions> LocalOptionsOf(const house::VerbCall& call);
+
+// Packs and compiles it. Waits.
+Result<LocalFunction> LoadFolder(const house::VerbCall& call, const std::string& folder,
+                                 LocalRuntime& runtime);
+
+}  // namespace cairn::functions::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "functions/model/message.h"
+#include "functions/model/records.h"
+
+namespace cairn::functions {
+
+// What a handler is given as `ctx`, without its environment: JSON.
+std::string ContextText(const Activation& activation, const Principal& principal,
+                        int64_t deadline_ms);
+
+}  // namespace cairn::functions
