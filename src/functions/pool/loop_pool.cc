@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <limits>
@@ -23,11 +24,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kSweepEvery = std::chrono::seconds(5);
 constexpr uint64_t kNsPerMs = 1'000'000;
-// A line that nobody was served from for this long has too few children: about what it takes to
-// start one.
-constexpr std::chrono::milliseconds kStandstill(2);
+// A line that nobody was served from for this long has too few children. Longer than a process may
+// have to wait for its processor on a busy machine: more of them would only make that worse.
+constexpr std::chrono::milliseconds kStandstill(10);
 // A line whose first has waited for this long has too few children too, though it moves.
-constexpr std::chrono::milliseconds kLongWait(25);
+constexpr std::chrono::milliseconds kLongWait(100);
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
 uint64_t NsOf(std::chrono::milliseconds time) {
@@ -114,12 +115,12 @@ awaitable<Result<SandboxPool::LoopPool::Child>> SandboxPool::LoopPool::Acquire(
     Want(name);
   }
   Watch(name);
-  do {
+  while (!waiter.got && !state_->stopped) {
     boost::system::error_code ignored;
     waiter.turn.expires_after(state_->options.max_wait);
     co_await waiter.turn.async_wait(redirect_error(use_awaitable, ignored));
-    // A child that is being started comes, or fails.
-  } while (!waiter.got && !state_->stopped && tenant.starting > 0);
+    if (!waiter.got && tenant.starting == 0) break;  // one that is being started comes, or fails
+  }
   --state_->waiting;
   if (waiter.got) co_return *std::move(waiter.got);
   std::erase(tenant.waiters, &waiter);
@@ -240,6 +241,8 @@ void SandboxPool::LoopPool::Uncount(const std::string& name) {
 }
 
 awaitable<void> SandboxPool::LoopPool::Start(std::string name) {
+  // Not inside of who wants it: lines are changed here.
+  co_await boost::asio::post(use_awaitable);
   Result<Child> started = co_await Fork(name);
   --starting_;
   Tenant& tenant = tenants_[name];
