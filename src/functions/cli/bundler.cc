@@ -19,7 +19,7 @@ constexpr std::string_view kInlineMap = "//# sourceMappingURL=data:application/j
 // Takes a list of files as its arguments and writes {path: text without types}.
 constexpr std::string_view kStripScript = R"JS(
 import { readFileSync } from 'node:fs';
-import * as module from 'node:module';
+import module from 'node:module';
 const stripped = {};
 for (const path of process.argv.slice(1)) {
   try {
@@ -36,7 +36,7 @@ process.stdout.write(JSON.stringify(stripped));
 )JS";
 
 constexpr std::string_view kNodeTest =
-    "import * as module from 'node:module';"
+    "import module from 'node:module';"
     "process.exit(typeof module.stripTypeScriptTypes === 'function' ? 0 : 1)";
 
 // The first lines that a tool has to say, for an error.

@@ -60,23 +60,27 @@ class Reloader {
         runtime_(runtime),
         server_(server) {}
 
-  void Reload() {
+  void Load() {
     Result<LocalFunction> loaded = LoadFolder(call_, folder_, runtime_);
     if (!loaded.ok()) {
       call_.terminal.Complain(fmt::format("fn dev: {}", loaded.error().message));
       server_.Fail(loaded.error().message);
+      function_ = nullptr;
       return;
     }
     loaded->version = ++version_;
-    const auto function = std::make_shared<const LocalFunction>(*std::move(loaded));
-    server_.Show(function);
-    Note(fmt::format("{}  loaded {}", ResourceName(function->name), version_));
-    if (!event_) return;
+    function_ = std::make_shared<const LocalFunction>(*std::move(loaded));
+    server_.Show(function_);
+    Note(fmt::format("{}  loaded {}", ResourceName(function_->name), version_));
+  }
+
+  void RunEvent() {
+    if (!event_ || !function_) return;
     LocalRuntime::Invocation invocation{.event = *event_};
     invocation.logged = [](std::string_view level, std::string_view text) {
       Note(fmt::format("  [{}] {}", level, text));
     };
-    const LocalOutcome outcome = runtime_.RunToEnd(*function, std::move(invocation));
+    const LocalOutcome outcome = runtime_.RunToEnd(*function_, std::move(invocation));
     PrintOutcome(boost::json::parse(OutcomeText(outcome)), "", call_.terminal);
   }
 
@@ -86,6 +90,7 @@ class Reloader {
   const std::optional<std::string> event_;
   LocalRuntime& runtime_;
   DevServer& server_;
+  std::shared_ptr<const LocalFunction> function_;
   uint64_t version_ = 0;
 };
 
@@ -113,13 +118,15 @@ Result<int> DevelopFolder(const VerbCall& call) {
                  fmt::format("{}; choose another port with --port", port.error().message)};
   }
   Reloader reloader(call, folder, std::move(event), runtime, server);
-  reloader.Reload();
+  reloader.Load();
   call.terminal.Print(fmt::format("http://127.0.0.1:{}/  (Ctrl-C ends it)", *port));
+  reloader.RunEvent();
   while (!signals.Wait(kLookEveryNs)) {
     FolderLook now = LookAt(folder);
     if (now == look) continue;
     look = std::move(now);
-    reloader.Reload();
+    reloader.Load();
+    reloader.RunEvent();
   }
   return house::kExitOk;
 }

@@ -133,14 +133,15 @@ Result<std::string> LocalKv::Run(const KvCall& call) {
     case KvCall::Operation::kGet:
       return fmt::format(R"({{"value":{}}})", found == values_.end() ? "null" : found->second.json);
     case KvCall::Operation::kSet: {
-      if (found != values_.end()) Remove(found);
-      bytes_ += call.key.size() + call.value.size();
-      if (bytes_ > kMaxBytes) {
-        bytes_ -= call.key.size() + call.value.size();
+      const size_t before =
+          found == values_.end() ? 0 : found->first.size() + found->second.json.size();
+      if (bytes_ - before + call.key.size() + call.value.size() > kMaxBytes) {
         return Refuse(Code::kTooLarge, fmt::format("cs.kv.set: more than {} MiB are not kept "
                                                    "locally",
                                                    kMaxBytes / kMegabyte));
       }
+      if (found != values_.end()) Remove(found);
+      bytes_ += call.key.size() + call.value.size();
       Value value{.json = call.value, .expires_ms = std::nullopt};
       if (call.ttl_seconds) value.expires_ms = now_ms + *call.ttl_seconds * kSecondMs;
       values_.emplace(call.key, std::move(value));
