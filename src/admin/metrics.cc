@@ -38,19 +38,19 @@ class Collector {
     Add(MetricType::Gauge, name, help, std::move(metric), std::move(labels));
   }
 
-  void Histogram(std::string_view name, std::string_view help, const LoopLatency::Histogram& values,
-                 PrometheusLabels labels) {
+  void Histogram(std::string_view name, std::string_view help,
+                 const house::MetricsWriter::Distribution& values, PrometheusLabels labels) {
+    CAIRN_CHECK(values.counts.size() == values.bounds.size() + 1);
     ClientMetric metric;
     uint64_t cumulative = 0;
     for (size_t i = 0; i < values.counts.size(); ++i) {
       cumulative += values.counts[i];
-      const double bound = i < LoopLatency::kBounds.size()
-                               ? LoopLatency::kBounds[i]
-                               : std::numeric_limits<double>::infinity();
+      const double bound =
+          i < values.bounds.size() ? values.bounds[i] : std::numeric_limits<double>::infinity();
       metric.histogram.bucket.push_back({cumulative, bound});
     }
     metric.histogram.sample_count = cumulative;
-    metric.histogram.sample_sum = values.sum_seconds;
+    metric.histogram.sample_sum = values.sum;
     Add(MetricType::Histogram, name, help, std::move(metric), std::move(labels));
   }
 
@@ -193,6 +193,11 @@ class LayerWriter final : public house::MetricsWriter {
     Check(name);
     collector_.Gauge(name, help, value, Translated(labels));
   }
+  void Histogram(std::string_view name, std::string_view help, const Distribution& distribution,
+                 Labels labels) override {
+    Check(name);
+    collector_.Histogram(name, help, distribution, Translated(labels));
+  }
 
  private:
   void Check(std::string_view name) const {
@@ -211,8 +216,10 @@ class LayerWriter final : public house::MetricsWriter {
 
 void CollectLoops(const MetricsSnapshot& snapshot, Collector& collector) {
   for (size_t i = 0; i < snapshot.loops.size(); ++i) {
-    collector.Histogram("cairn_loop_latency_seconds", "How late event loops were for a timer.",
-                        snapshot.loops[i], {{"loop", fmt::format("{}", i)}});
+    collector.Histogram(
+        "cairn_loop_latency_seconds", "How late event loops were for a timer.",
+        {LoopLatency::kBounds, snapshot.loops[i].counts, snapshot.loops[i].sum_seconds},
+        {{"loop", fmt::format("{}", i)}});
   }
 }
 

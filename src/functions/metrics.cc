@@ -1,18 +1,31 @@
 #include "functions/metrics.h"
 
+#include <fmt/format.h>
+
+#include <string>
+
 namespace cairn::functions {
 
 void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& cache,
                   const SandboxStats& sandbox, house::MetricsWriter& writer) {
-  constexpr std::string_view kInvocations = "cs_invocations_total";
-  constexpr std::string_view kInvocationsHelp = "Activations that have ended, by status.";
-  const auto ended = [&](const char* status, int64_t count) {
-    writer.Counter(kInvocations, kInvocationsHelp, static_cast<double>(count),
-                   {{"status", status}});
-  };
-  ended("success", invoker.succeeded);
-  ended("error", invoker.failed);
-  ended("timeout", invoker.timed_out);
+  for (const auto& [series, count] : invoker.ended.ended) {
+    writer.Counter("cs_invocations_total",
+                   "Activations that have ended in this process; those of functions beyond the "
+                   "first thousands have empty names.",
+                   static_cast<double>(count),
+                   {{"tenant", series.tenant},
+                    {"namespace", series.ns},
+                    {"function", series.function},
+                    {"version", fmt::to_string(series.version)},
+                    {"trigger", std::string(TriggerName(series.trigger))},
+                    {"status", std::string(StatusName(series.status))}});
+  }
+  for (size_t i = 0; i < invoker.ended.durations.size(); ++i) {
+    const Durations& durations = invoker.ended.durations[i];
+    writer.Histogram("cs_invocation_duration_ms", "How long activations took, retries apart.",
+                     {Durations::kBoundsMs, durations.counts, durations.sum_ms},
+                     {{"trigger", std::string(TriggerName(static_cast<TriggerType>(i)))}});
+  }
   writer.Counter("cs_invocations_lost_total",
                  "Runs whose message somebody else had when they ended.",
                  static_cast<double>(invoker.lost));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,15 @@ class MetricsWriter {
                        Labels labels = {}) = 0;
   virtual void Gauge(std::string_view name, std::string_view help, double value,
                      Labels labels = {}) = 0;
+  // How often something was up to each bound and above the one before; the last count, of which
+  // there is one more than bounds, is of what was above all.
+  struct Distribution {
+    std::span<const double> bounds;
+    std::span<const uint64_t> counts;
+    double sum = 0;
+  };
+  virtual void Histogram(std::string_view name, std::string_view help,
+                         const Distribution& distribution, Labels labels = {}) = 0;
 };
 
 // Called on a thread that may wait; by several at once. One that cannot read its figures writes

@@ -172,6 +172,10 @@ class FigureList final : public MetricsWriter {
   void Gauge(std::string_view name, std::string_view help, double value, Labels labels) override {
     Counter(name, help, value, std::move(labels));
   }
+  void Histogram(std::string_view name, std::string_view help, const Distribution& distribution,
+                 Labels labels) override {
+    Counter(name, help, distribution.sum, std::move(labels));
+  }
   std::vector<std::pair<std::string, double>> figures;
 };
 

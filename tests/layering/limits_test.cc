@@ -148,6 +148,35 @@ TEST(LimitsTest, TheGuideToSeatsSaysWhatHolds) {
        "| seats of one BLOCK | {kMaxSeatsPerBlock} |"});
 }
 
+TEST(LimitsTest, TheGuideToFunctionsSaysWhatHolds) {
+  ExpectTable(
+      "docs/functions.md", Limits("src/functions/model/limits.h"),
+      {"| a bundle, as a tar | {kMaxBundleBytes/1048576} MiB, {kMaxBundleFiles} files, paths of "
+       "{kMaxBundlePathBytes} bytes |",
+       "| manifest.json | {kMaxManifestBytes/1024} KiB |",
+       "| a request | {kMaxRequestBytes/1048576} MiB |",
+       "| drafts of a function | {kMaxDrafts}, {kDraftTtlMs/3600000} hours each |",
+       "| aliases of a function | {kMaxAliases} |",
+       "| children kept ready for an alias (`min_warm`) | {kMaxWarm} |",
+       "| `env` | {kMaxEnvEntries} variables, {kMaxEnvBytes/1024} KiB |",
+       "| a page | {kMaxPage} entries, usually {kDefaultPage} |",
+       "| an event, a request body | {kMaxEventBytes/1048576} MiB |",
+       "| a query | {kMaxHttpQueryBytes/1024} KiB |",
+       ("| a result | {kMaxResultBytes/1024} KiB, {kMaxResultHeaderBytes/1024} KiB of it headers; "
+        "what is longer is cut, and `result_truncated` says so |"),
+       ("| an error's message, its stack | {kMaxErrorMessageBytes/1024} KiB, {kMaxStackBytes/1024} "
+        "KiB |"),
+       "| a log | {kMaxLogBytes/1048576} MiB |",
+       "| a key of `cs.kv`, its value | 512 bytes, 1 MiB |",
+       "| a request and an answer of `fetch` | 6 MiB, 8 MiB, 10 redirects |",
+       "| an activation is kept | {kActivationTtlMs/86400000} days |",
+       "| `every_seconds` | {kMinEverySeconds}–{kMaxEverySeconds} |",
+       "| a cron expression | {kMaxCronBytes} bytes |",
+       "| `payload` | {kMaxPayloadBytes/1024} KiB |",
+       "| schedules of a namespace | {kMaxSchedules} |",
+       "| ticks that are made up for, and activations that queue | {kMaxCatchUpTicks} |"});
+}
+
 TEST(LimitsTest, TheGuideToOperationsSaysWhatHolds) {
   ExpectTable(
       "docs/operations.md", Limits("src/admin/limits.h"),

@@ -408,7 +408,11 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
     }
     co_await pause.Sleep(In(kPauseAfterError * tries));
   }
-  if (tells && !begun.ended) Count(ResultOf(activation), ended.usage && ended.usage->cold);
+  if (!tells || begun.ended) co_return;
+  ended_.Count(activation);
+  if (!ended.usage || !ended.usage->cold) co_return;
+  const std::scoped_lock lock(mutex_);
+  ++figures_.cold;
 }
 
 awaitable<void> Invoker::Postpone(Running& running) {
@@ -593,17 +597,14 @@ bool Invoker::HasSlot(const FunctionName& function, uint64_t version, int64_t mo
   return found == by_version_.end() || found->second < most;
 }
 
-void Invoker::Count(const InvocationResult& result, bool cold) {
-  const std::scoped_lock lock(mutex_);
-  if (cold) ++figures_.cold;
-  if (result.status == Status::kSuccess) ++figures_.succeeded;
-  if (result.status == Status::kError) ++figures_.failed;
-  if (result.status == Status::kTimeout) ++figures_.timed_out;
-}
-
 InvokerFigures Invoker::figures() const {
-  const std::scoped_lock lock(mutex_);
-  return figures_;
+  InvokerFigures figures;
+  {
+    const std::scoped_lock lock(mutex_);
+    figures = figures_;
+  }
+  figures.ended = ended_.Take();
+  return figures;
 }
 
 }  // namespace cairn::functions

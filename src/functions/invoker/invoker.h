@@ -20,6 +20,7 @@
 #include "doors/turn/route_store.h"
 #include "functions/activation/accept.h"
 #include "functions/invoker/begin.h"
+#include "functions/invoker/invocation_figures.h"
 #include "functions/invoker/program_cache.h"
 #include "functions/invoker/rate_limits.h"
 #include "functions/model/records.h"
@@ -88,11 +89,9 @@ struct Accepted {
 struct InvokerFigures {
   size_t running = 0;
   int64_t started = 0;
-  int64_t succeeded = 0;
-  int64_t failed = 0;
-  int64_t timed_out = 0;
   int64_t cold = 0;
   int64_t lost = 0;  // whose lease somebody else had when they ended
+  InvocationFigures::Snapshot ended;
 };
 
 // Runs activations of all loops of a server. Start and Stop are called by one thread; everything
@@ -149,7 +148,6 @@ class Invoker {
   bool TakeSlot(const FunctionName& function, uint64_t version, int64_t most);
   void GiveSlot(const FunctionName& function, uint64_t version);
   bool HasSlot(const FunctionName& function, uint64_t version, int64_t most) const;
-  void Count(const InvocationResult& result, bool cold);
 
   const InvokerParts parts_;
   const InvokerOptions options_;
@@ -162,7 +160,8 @@ class Invoker {
   // Held by the coroutines of their loops, with which they end: loops may end before this object.
   std::vector<std::weak_ptr<LoopState>> loops_;
   std::unordered_map<std::string, int64_t> by_version_;  // that run
-  InvokerFigures figures_;
+  InvokerFigures figures_;  // without those that have ended
+  InvocationFigures ended_;
 };
 
 }  // namespace cairn::functions
