@@ -29,11 +29,11 @@ std::string Body(const doors::ToldError& told) {
   return ErrorBody(Error{code, std::string(told.message)}, told.request_id);
 }
 
-std::optional<Refusal> Read(const Error& error) {
+std::optional<cairn::Refusal> Read(const Error& error) {
   const std::string_view text = RefusalText(error);
   if (text.size() == error.message.size()) return std::nullopt;
   const CodeRow& row = CodeRowOf(error);
-  return Refusal{.reason = row.name, .http_status = row.http_status, .subject = {}, .text = text};
+  return cairn::Refusal{.reason = row.name, .http_status = row.http_status, .subject = {}, .text = text};
 }
 
 }  // namespace
