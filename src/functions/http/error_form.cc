@@ -33,7 +33,8 @@ std::optional<cairn::Refusal> Read(const Error& error) {
   const std::string_view text = RefusalText(error);
   if (text.size() == error.message.size()) return std::nullopt;
   const CodeRow& row = CodeRowOf(error);
-  return cairn::Refusal{.reason = row.name, .http_status = row.http_status, .subject = {}, .text = text};
+  return cairn::Refusal{
+      .reason = row.name, .http_status = row.http_status, .subject = {}, .text = text};
 }
 
 }  // namespace
