@@ -292,10 +292,16 @@ RunOutcome ChildLink::Died(bool timed_out) const {
 
 awaitable<RunOutcome> ChildLink::Converse(const RunMessage& run, RunHost& host) {
   bool timed_out = false;
+  net::Timer gone;
   const net::Timer deadline =
       loop_.After(std::chrono::milliseconds(run.limits.wall_ms) + times_.grace, [&] {
         timed_out = true;
         Kill();
+        // The zygote tells its end; should it not, nobody waits for it.
+        gone = loop_.After(times_.grace, [this] {
+          error_code ignored;
+          socket_.shutdown(boost::asio::socket_base::shutdown_receive, ignored);
+        });
       });
   const auto calls = std::make_shared<HostCalls>(loop_);
   size_t log_bytes = 0;

@@ -98,9 +98,8 @@ class Hostile {
     char byte = 0;
     EXPECT_EQ(recv(socket_.get(), &byte, 1, 0), 1);
   }
-  void HangUp() { socket_.Close(); }
-  // Whoever still talks on another thread is told that nobody listens.
-  void Stop() const { shutdown(socket_.get(), SHUT_RDWR); }
+  // Whoever still talks, on another thread, is told that nobody listens.
+  void HangUp() const { shutdown(socket_.get(), SHUT_RDWR); }
   bool WasKilled() {
     int status = 0;
     ended_ = waitpid(pid_, &status, 0) == pid_;
@@ -201,6 +200,20 @@ class ChildLinkTest : public ::testing::Test {
     return made;
   }
 
+  // Another activation for a child that is there.
+  std::future<RunOutcome> RunOn(std::shared_ptr<ChildLink> link) {
+    auto outcome = std::make_shared<std::promise<RunOutcome>>();
+    loops_.at(0).Post([this, link = std::move(link), outcome] {
+      auto work = [](ChildLinkTest* test, std::shared_ptr<ChildLink> with,
+                     std::shared_ptr<std::promise<RunOutcome>> into) -> awaitable<void> {
+        RunRequest request = test->Request();
+        into->set_value(co_await with->Run(std::move(request), test->host_));
+      };
+      boost::asio::co_spawn(loops_.at(0).io(), work(this, link, outcome), boost::asio::detached);
+    });
+    return outcome->get_future();
+  }
+
   RunRequest Request() const {
     auto program = std::make_shared<Program>();
     program->sha256 = "x";
@@ -222,7 +235,7 @@ class ChildLinkTest : public ::testing::Test {
     Conversation hostile = Start();
     std::jthread talk([&] { say(*hostile.child); });
     const RunOutcome outcome = hostile.outcome.get();
-    hostile.child->Stop();
+    hostile.child->HangUp();
     talk.join();
     EXPECT_EQ(outcome.status, RunStatus::kError) << what;
     EXPECT_EQ(outcome.limit_hit, "crash") << what;
@@ -369,7 +382,7 @@ TEST_F(ChildLinkTest, AChildThatNeverAnswersIsKilledWhileOthersAreServed) {
     EXPECT_EQ(outcome.status, RunStatus::kTimeout);
     EXPECT_EQ(outcome.limit_hit, "wall");
     EXPECT_TRUE(one->child->WasKilled());
-    one->child->Stop();
+    one->child->HangUp();
   }
   honest.child->Say(Done());
   EXPECT_EQ(honest.outcome.get().status, RunStatus::kSuccess);
@@ -380,16 +393,7 @@ TEST_F(ChildLinkTest, AResultBeforeItsActivationIsNotTaken) {
   Conversation made = Start();
   made.child->Say(Done() + Done(kFirst + 2));
   EXPECT_EQ(made.outcome.get().status, RunStatus::kSuccess);
-  std::promise<RunOutcome> second;
-  loops_.at(0).Post([&] {
-    auto work = [](ChildLinkTest* test, std::shared_ptr<ChildLink> link,
-                   std::promise<RunOutcome>* into) -> awaitable<void> {
-      RunRequest request = test->Request();
-      into->set_value(co_await link->Run(std::move(request), test->host_));
-    };
-    boost::asio::co_spawn(loops_.at(0).io(), work(this, made.link, &second), boost::asio::detached);
-  });
-  const RunOutcome outcome = second.get_future().get();
+  const RunOutcome outcome = RunOn(made.link).get();
   EXPECT_EQ(outcome.limit_hit, "crash");
   EXPECT_THAT(outcome.error.message, HasSubstr("another activation"));
 }
