@@ -241,7 +241,7 @@ TEST_F(FnLocalTest, ANodeThatStripsTypesIsEnoughForTypeScriptWithoutPackages) {
   EXPECT_EQ(author_.Cairn({"fn", "test", "typed", "--event", R"({"n":8})"}).out, "4\n");
   const json::value failed = author_.Json({"fn", "test", "typed", "--event", R"({"n":7})"});
   EXPECT_THAT(Text(failed.at("error").at("stack")),
-              AllOf(HasSubstr("lib/half.ts:2:20"), HasSubstr("function.ts:2:28")));
+              AllOf(HasSubstr("lib/half.ts:2:20"), HasSubstr("function.ts:2:31")));
 }
 
 // --- Folders that are no functions, flags that make no sense -------------------------------------

@@ -24,6 +24,8 @@ using house::VerbCall;
 
 // Between two looks at the folder: some hundred microseconds for a folder of usual size.
 constexpr int64_t kLookEveryNs = 300'000'000;
+// How long a folder that has changed has to stay as it is.
+constexpr int64_t kSettleNs = 50'000'000;
 
 // SIGINT and SIGTERM as something to wait for. Threads that are started later do not get them.
 class EndSignals {
@@ -121,12 +123,18 @@ Result<int> DevelopFolder(const VerbCall& call) {
   reloader.Load();
   call.terminal.Print(fmt::format("http://127.0.0.1:{}/  (Ctrl-C ends it)", *port));
   reloader.RunEvent();
-  while (!signals.Wait(kLookEveryNs)) {
+  bool changed = false;
+  while (!signals.Wait(changed ? kSettleNs : kLookEveryNs)) {
     FolderLook now = LookAt(folder);
-    if (now == look) continue;
-    look = std::move(now);
-    reloader.Load();
-    reloader.RunEvent();
+    if (now != look) {
+      // An editor may be in the middle of it.
+      look = std::move(now);
+      changed = true;
+    } else if (changed) {
+      changed = false;
+      reloader.Load();
+      reloader.RunEvent();
+    }
   }
   return house::kExitOk;
 }
