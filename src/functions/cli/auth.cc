@@ -33,8 +33,6 @@ using house::VerbOption;
 constexpr size_t kMaxTokenBytes = 4'096;
 constexpr std::string_view kStatusPath = "/api/v1/auth/status";
 
-Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
-
 std::string UrlText(const house::Url& url) {
   return fmt::format("{}://{}", url.tls ? "https" : "http", net::ToString(url.address));
 }
@@ -57,18 +55,18 @@ std::string AskForToken() {
 Result<std::string> TokenOf(const VerbCall& call, const ServerAccess& server) {
   std::string token = call.Text("token");
   const std::string& file = call.Text("token-file");
-  if (!token.empty() && !file.empty()) return Usage("give --token or --token-file, not both");
+  if (!token.empty() && !file.empty()) return UsageError("give --token or --token-file, not both");
   if (!file.empty()) {
     CAIRN_ASSIGN_OR_RETURN(token, cli::ReadFile(file == "-" ? "/dev/stdin" : file, kMaxTokenBytes));
     while (token.ends_with('\n') || token.ends_with('\r')) token.pop_back();
-    if (token.empty()) return Usage("--token-file holds nothing");
+    if (token.empty()) return UsageError("--token-file holds nothing");
   }
   if (token.empty()) token = server.password;
   if (token.empty() && isatty(STDIN_FILENO) == 1) token = AskForToken();
   const bool broken =
       std::ranges::any_of(token, [](unsigned char c) { return c <= ' ' || c >= 127; });
   if (broken || token.size() > kMaxTokenBytes) {
-    return Usage("the token has characters that no key or password has, or is too long");
+    return UsageError("the token has characters that no key or password has, or is too long");
   }
   return token;
 }
@@ -93,11 +91,11 @@ Result<int> LogIn(const VerbCall& call) {
               .tenant = call.Text("tenant"),
               .ns = call.Text("namespace"),
               .ca_file = server.ca_file};
-  for (const auto& [kind, name] : {std::pair(NameKind::kTenant, login.tenant),
-                                   std::pair(NameKind::kNamespace, login.ns)}) {
+  for (const auto& [kind, name] :
+       {std::pair(NameKind::kTenant, login.tenant), std::pair(NameKind::kNamespace, login.ns)}) {
     if (name.empty()) continue;
     const Result<void> named = CheckName(kind, name);
-    if (!named.ok()) return Usage(std::string(RefusalText(named.error())));
+    if (!named.ok()) return UsageError(std::string(RefusalText(named.error())));
   }
   const Result<json::value> status = AskStatus(server);
   if (!status.ok()) return status.error();
@@ -108,8 +106,8 @@ Result<int> LogIn(const VerbCall& call) {
     call.terminal.Print(json::value(json::object{
         {"url", login.url}, {"file", file}, {"principal", TextOf(*status, "principal")}}));
   } else {
-    call.terminal.Print(fmt::format("{}  as {}  kept in {}", login.url,
-                                    TextOf(*status, "principal"), file));
+    call.terminal.Print(
+        fmt::format("{}  as {}  kept in {}", login.url, TextOf(*status, "principal"), file));
   }
   return house::kExitOk;
 }

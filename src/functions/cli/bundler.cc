@@ -66,8 +66,8 @@ std::optional<std::string> FindEsbuild(const std::string& folder,
 std::optional<std::string> FindNode(const PackOptions& options) {
   std::optional<std::string> node = FindProgram("node", options.environment);
   if (!node) return std::nullopt;
-  const ToolCall call{
-      .arguments = {*node, "--input-type=module", "-e", std::string(kNodeTest)}, .directory = {}};
+  const ToolCall call{.arguments = {*node, "--input-type=module", "-e", std::string(kNodeTest)},
+                      .directory = {}};
   const Result<ToolOutput> tested = RunTool(call, options.environment, options.clock);
   if (!tested.ok() || !tested->exit.ok()) return std::nullopt;
   return node;
@@ -75,17 +75,16 @@ std::optional<std::string> FindNode(const PackOptions& options) {
 
 Result<Files> BundleEntry(const std::string& esbuild, const BundleCall& call,
                           const PackOptions& options) {
-  const ToolCall run{.arguments = {esbuild, "./" + call.entry, "--bundle", "--format=esm",
-                                   "--platform=browser", "--conditions=worker",
-                                   "--target=firefox102", "--sourcemap=inline",
-                                   "--sources-content=false", "--charset=utf8",
-                                   "--legal-comments=none", "--log-level=warning",
-                                   "--color=false"},
-                     .directory = call.folder};
+  const ToolCall run{
+      .arguments = {esbuild, "./" + call.entry, "--bundle", "--format=esm", "--platform=browser",
+                    "--conditions=worker", "--target=firefox102", "--sourcemap=inline",
+                    "--sources-content=false", "--charset=utf8", "--legal-comments=none",
+                    "--log-level=warning", "--color=false"},
+      .directory = call.folder};
   CAIRN_ASSIGN_OR_RETURN(ToolOutput output, RunTool(run, options.environment, options.clock));
   if (!output.exit.ok()) {
-    return Error{ErrorCode::kInvalid, fmt::format("esbuild cannot bundle {}:\n{}", call.entry,
-                                                  Words(output))};
+    return Error{ErrorCode::kInvalid,
+                 fmt::format("esbuild cannot bundle {}:\n{}", call.entry, Words(output))};
   }
   const size_t comment = output.out.rfind(kInlineMap);
   if (comment == std::string::npos) {

@@ -29,7 +29,8 @@ Result<Files> BundleEntry(const std::string& esbuild, const BundleCall& call,
                           const PackOptions& options);
 
 // Each file of `typed` as JavaScript, "lib/a.ts" as "lib/a.js", and its source map. Nothing else
-// changes, so lines and columns stay; imports of ".ts" lead to the ".js". kInvalid has node's words.
+// changes, so lines and columns stay; imports of ".ts" lead to the ".js". kInvalid has node's
+// words.
 Result<Files> StripTypes(const std::string& node, const std::string& folder,
                          const std::vector<std::string>& typed, const PackOptions& options);
 

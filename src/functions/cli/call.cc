@@ -1,5 +1,4 @@
-#include "base/bytes.h"
-#include "functions//cli/call.h"
+#include "functions/cli/call.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/time_text.h"
 #include "functions/cli/folder.h"
 #include "functions/model/errors.h"
@@ -28,11 +28,9 @@ using house::VerbCall;
 constexpr std::string_view kUsualNamespace = "default";
 constexpr uint64_t kNsPerMs = 1'000'000;
 
-Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
-
 Result<void> Check(NameKind kind, std::string_view text) {
   const Result<void> checked = CheckName(kind, text);
-  if (!checked.ok()) return Usage(std::string(RefusalText(checked.error())));
+  if (!checked.ok()) return UsageError(std::string(RefusalText(checked.error())));
   return {};
 }
 
@@ -47,7 +45,8 @@ Result<std::string> ReadStandardInput(size_t most) {
   std::string text(most + 1, '\0');
   std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(std::cin.gcount()));
-  if (text.size() > most) return Usage(fmt::format("standard input has more than {} bytes", most));
+  if (text.size() > most)
+    return UsageError(fmt::format("standard input has more than {} bytes", most));
   return text;
 }
 
@@ -56,7 +55,7 @@ Result<std::pair<std::string, std::string>> ParseVariable(std::string_view what,
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
     // Not shown: it may be a secret.
-    return Usage(fmt::format("{}: expected NAME=VALUE", what));
+    return UsageError(fmt::format("{}: expected NAME=VALUE", what));
   }
   std::string name(text.substr(0, equals));
   CAIRN_RETURN_IF_ERROR(Check(NameKind::kEnvironment, name));
@@ -82,7 +81,7 @@ Result<NamespaceName> NamespaceOf(const VerbCall& call) {
                        house::ValueOf(call.environment, house::kNamespaceVariable), kept.ns,
                        std::string(kUsualNamespace)})};
   if (ns.tenant.empty()) {
-    return Usage(
+    return UsageError(
         "no tenant is named: give --tenant t_…, set CS_TENANT, or keep one with `cairn auth login "
         "--tenant t_…`");
   }
@@ -100,8 +99,8 @@ Result<FunctionName> ParseFunction(const VerbCall& call, std::string_view text) 
   } else {
     const size_t second = text.find('/', first + 1);
     if (second == std::string_view::npos) {
-      return Usage(fmt::format("'{}' is neither FUNCTION nor TENANT/NAMESPACE/FUNCTION",
-                               Printable(text)));
+      return UsageError(
+          fmt::format("'{}' is neither FUNCTION nor TENANT/NAMESPACE/FUNCTION", Printable(text)));
     }
     function = {std::string(text.substr(0, first)),
                 std::string(text.substr(first + 1, second - first - 1)),
@@ -141,16 +140,17 @@ Result<std::string> ReadJson(std::string_view what, const std::string& typed) {
   if (typed == "-") {
     CAIRN_ASSIGN_OR_RETURN(text, ReadStandardInput(kMaxEventBytes));
     where = fmt::format("{} from standard input", what);
-  } else if (typed.starts_with('@') || (!IsJson(typed) && std::filesystem::is_regular_file(
-                                                              typed, failure))) {
+  } else if (typed.starts_with('@') ||
+             (!IsJson(typed) && std::filesystem::is_regular_file(typed, failure))) {
     const std::string file = typed.starts_with('@') ? typed.substr(1) : typed;
     CAIRN_ASSIGN_OR_RETURN(text, ReadFile(file, kMaxEventBytes));
     where = file;
   }
   if (!IsJson(text)) {
-    return Usage(fmt::format("{} is not JSON: give JSON, a file that holds it, or - for standard "
-                             "input",
-                             where));
+    return UsageError(
+        fmt::format("{} is not JSON: give JSON, a file that holds it, or - for standard "
+                    "input",
+                    where));
   }
   return text;
 }
@@ -184,8 +184,8 @@ Result<EnvMap> ReadEnv(const VerbCall& call) {
 Result<house::ApiClient> ClientOf(const VerbCall& call) {
   if (!call.server.ok()) return call.server.error();
   // A synchronous invocation may last as long as a function may.
-  return house::ApiClient(*call.server, std::chrono::milliseconds(kMaxTimeoutMs) +
-                                            std::chrono::seconds(30));
+  return house::ApiClient(*call.server,
+                          std::chrono::milliseconds(kMaxTimeoutMs) + std::chrono::seconds(30));
 }
 
 int Fail(const VerbCall& call, std::string_view verb, const Error& error) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -19,6 +20,9 @@ namespace cairn::functions::cli {
 // What a function that ran and failed makes the exit code; those of terminal.h say that it was not
 // run, or that nothing was tried.
 inline constexpr int kExitFunctionFailed = 3;
+
+// What was typed cannot be meant: the message says what is wrong with it.
+inline Error UsageError(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
 
 // --- Names ---------------------------------------------------------------------------------------
 
@@ -45,8 +49,8 @@ std::string FunctionPath(const FunctionName& function, std::string_view rest = "
 
 // --- Input ---------------------------------------------------------------------------------------
 
-// JSON that was typed: itself; "@FILE" or the name of a file, which holds it; "-", which is standard
-// input. kInvalid names `what`.
+// JSON that was typed: itself; "@FILE" or the name of a file, which holds it; "-", which is
+// standard input. kInvalid names `what`.
 Result<std::string> ReadJson(std::string_view what, const std::string& typed);
 // --env NAME=VALUE, of which a value beginning with @ is a file, and --env-file, lines of these.
 Result<EnvMap> ReadEnv(const house::VerbCall& call);

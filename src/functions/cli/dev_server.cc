@@ -84,8 +84,7 @@ class DevServer::Handler final : public net::HttpHandler {
     Result<std::string> event = GatewayEvent(request, request.path);
     if (!event.ok()) {
       const CodeRow& row = CodeRowOf(event.error());
-      co_return HttpReply(
-          FailureOf(row.http_status, row.name, RefusalText(event.error()), "", ""));
+      co_return HttpReply(FailureOf(row.http_status, row.name, RefusalText(event.error()), "", ""));
     }
     invocation.event = *std::move(event);
     invocation.trigger.type = TriggerType::kHttp;
@@ -103,8 +102,7 @@ class DevServer::Handler final : public net::HttpHandler {
   const std::shared_ptr<Shown> shown_;
 };
 
-DevServer::DevServer(LocalRuntime& runtime)
-    : runtime_(runtime), shown_(std::make_shared<Shown>()) {
+DevServer::DevServer(LocalRuntime& runtime) : runtime_(runtime), shown_(std::make_shared<Shown>()) {
   net::HttpServerOptions options;
   options.max_connections = kMaxConnections;
   // A page of another name that leads to 127.0.0.1 is not answered.

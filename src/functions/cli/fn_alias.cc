@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "functions//cli/call.h"
+#include "functions/cli/call.h"
 #include "functions/cli/fn_actions.h"
 #include "functions/model/errors.h"
 #include "functions/model/names.h"
@@ -22,8 +22,6 @@ namespace {
 namespace json = boost::json;
 using house::ApiClient;
 using house::VerbCall;
-
-Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
 
 struct AliasCall {
   const VerbCall& call;
@@ -40,7 +38,7 @@ struct Request {
 
 Result<uint64_t> VersionOf(std::string_view text) {
   const std::optional<uint64_t> version = ParseVersion(text);
-  if (!version) return Usage(fmt::format("'{}' is not a version's number", Printable(text)));
+  if (!version) return UsageError(fmt::format("'{}' is not a version's number", Printable(text)));
   return *version;
 }
 
@@ -73,7 +71,7 @@ struct Weight {
 Result<Weight> ParseWeight(std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
-    return Usage(fmt::format("'{}': expected VERSION=PERCENT", Printable(text)));
+    return UsageError(fmt::format("'{}': expected VERSION=PERCENT", Printable(text)));
   }
   Weight weight;
   CAIRN_ASSIGN_OR_RETURN(weight.version, VersionOf(text.substr(0, equals)));
@@ -81,7 +79,7 @@ Result<Weight> ParseWeight(std::string_view text) {
   if (percent.ends_with('%')) percent.remove_suffix(1);
   const auto [end, error] = std::from_chars(percent.begin(), percent.end(), weight.percent);
   if (error != std::errc() || end != percent.end() || weight.percent < 1 || weight.percent > 99) {
-    return Usage(fmt::format("'{}': a percentage is from 1 to 99", Printable(text)));
+    return UsageError(fmt::format("'{}': a percentage is from 1 to 99", Printable(text)));
   }
   return weight;
 }
@@ -90,8 +88,8 @@ Result<Request> Weights(const AliasCall& call) {
   CAIRN_ASSIGN_OR_RETURN(const Weight first, ParseWeight(call.others[0]));
   CAIRN_ASSIGN_OR_RETURN(const Weight second, ParseWeight(call.others[1]));
   if (first.percent + second.percent != 100) {
-    return Usage(fmt::format("the percentages make {}; they must make 100",
-                             first.percent + second.percent));
+    return UsageError(
+        fmt::format("the percentages make {}; they must make 100", first.percent + second.percent));
   }
   Request request{"PUT", PathOf(call)};
   request.body["version"] = first.version;
@@ -105,8 +103,8 @@ Result<double> RateOf(const std::string& text) {
   double rate = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
   if (error != std::errc() || end != text.data() + text.size() || !(rate >= 0 && rate <= 1)) {
-    return Usage(fmt::format("--max-errors '{}': expected a share from 0 to 1, such as 0.05",
-                             Printable(text)));
+    return UsageError(fmt::format("--max-errors '{}': expected a share from 0 to 1, such as 0.05",
+                                  Printable(text)));
   }
   return rate;
 }
@@ -115,7 +113,7 @@ Result<Request> Shift(const AliasCall& call) {
   Request request{"POST", PathOf(call, "/shift")};
   CAIRN_ASSIGN_OR_RETURN(request.body["to"], VersionOf(call.others[0]));
   if (call.call.Number("every") < 1) {
-    return Usage("say how long a step lasts: --every SECONDS");
+    return UsageError("say how long a step lasts: --every SECONDS");
   }
   request.body["step_percent"] = call.call.Number("step");
   request.body["interval_seconds"] = call.call.Number("every");
@@ -146,11 +144,12 @@ Result<const AliasRow*> RowOf(const VerbCall& call) {
   if (row == std::end(kRows)) {
     std::vector<std::string> words;
     for (const AliasRow& one : kRows) words.emplace_back(one.word);
-    return Usage(fmt::format("alias: unknown action '{}'{}; there are: {}", Printable(word),
-                             house::DidYouMean(word, words), fmt::join(words, ", ")));
+    return UsageError(fmt::format("alias: unknown action '{}'{}; there are: {}", Printable(word),
+                                  house::DidYouMean(word, words), fmt::join(words, ", ")));
   }
   if (call.arguments.size() != row->count + 2) {
-    return Usage(fmt::format("usage: cairn fn alias {} FUNCTION{}", row->word, row->arguments));
+    return UsageError(
+        fmt::format("usage: cairn fn alias {} FUNCTION{}", row->word, row->arguments));
   }
   return row;
 }
@@ -173,15 +172,14 @@ Result<int> Alias(const VerbCall& call) {
   if (row->count > 0) {
     alias.alias = call.arguments[2];
     const Result<void> named = CheckName(NameKind::kAlias, alias.alias);
-    if (!named.ok()) return Usage(std::string(RefusalText(named.error())));
+    if (!named.ok()) return UsageError(std::string(RefusalText(named.error())));
     alias.others.assign(call.arguments.begin() + 3, call.arguments.end());
   }
   CAIRN_ASSIGN_OR_RETURN(const Request request, row->make(alias));
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
-  CAIRN_ASSIGN_OR_RETURN(
-      const json::value answer,
-      client.Request(request.method, FunctionPath(alias.function, request.rest),
-                     request.body.empty() ? "" : json::serialize(request.body)));
+  CAIRN_ASSIGN_OR_RETURN(const json::value answer,
+                         client.Request(request.method, FunctionPath(alias.function, request.rest),
+                                        request.body.empty() ? "" : json::serialize(request.body)));
   if (call.json) {
     call.terminal.Print(answer);
   } else if (row->count == 0) {

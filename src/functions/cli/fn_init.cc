@@ -62,8 +62,7 @@ Result<int> InitFolder(const house::VerbCall& call) {
     call.terminal.Print(boost::json::value(
         boost::json::object{{"folder", folder.string()}, {"files", std::move(names)}}));
   } else {
-    call.terminal.Print(
-        fmt::format("run it here with: cairn fn test {}", folder.string()));
+    call.terminal.Print(fmt::format("run it here with: cairn fn test {}", folder.string()));
   }
   return house::kExitOk;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "functions//cli/call.h"
+#include "functions/cli/call.h"
 #include "functions/cli/fn_actions.h"
 #include "functions/cli/log_stream.h"
 #include "functions/cli/outcome.h"
@@ -23,12 +23,11 @@ namespace json = boost::json;
 using house::ApiClient;
 using house::VerbCall;
 
-Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
-
 Result<std::string> EventOf(const VerbCall& call) {
   const std::string& option = call.Text("event");
   if (call.arguments.size() > 1) {
-    if (!option.empty()) return Usage("give the event once: behind the function, or as --event");
+    if (!option.empty())
+      return UsageError("give the event once: behind the function, or as --event");
     return ReadJson("the event", call.arguments[1]);
   }
   if (option.empty()) return std::string("{}");
@@ -52,7 +51,7 @@ Result<void> FindRef(ApiClient& client, FunctionRef& ref) {
 Result<std::string> ActivationPath(const VerbCall& call, std::string_view rest = "") {
   const std::string& id = call.arguments[0];
   const Result<void> named = CheckName(NameKind::kActivation, id);
-  if (!named.ok()) return Usage(std::string(RefusalText(named.error())));
+  if (!named.ok()) return UsageError(std::string(RefusalText(named.error())));
   CAIRN_ASSIGN_OR_RETURN(const NamespaceName ns, NamespaceOf(call));
   return fmt::format("/v1/tenants/{}/activations/{}{}", ns.tenant, id, rest);
 }
@@ -64,8 +63,8 @@ Result<std::string> LogOf(ApiClient& client, std::string_view tenant, std::strin
   while (true) {
     CAIRN_ASSIGN_OR_RETURN(
         const json::value page,
-        client.Get(fmt::format("/v1/tenants/{}/activations/{}/logs?limit=500&cursor={}", tenant,
-                               id, cursor)));
+        client.Get(fmt::format("/v1/tenants/{}/activations/{}/logs?limit=500&cursor={}", tenant, id,
+                               cursor)));
     const json::array& chunks = page.at("chunks").as_array();
     if (chunks.empty()) return text;
     for (const json::value& chunk : chunks) text += TextOf(chunk, "text");
@@ -83,14 +82,14 @@ Result<int> Invoke(const VerbCall& call) {
   CAIRN_ASSIGN_OR_RETURN(FunctionRef ref, ParseFunctionRef(call, call.arguments[0]));
   if (const std::string& alias = call.Text("alias"); !alias.empty()) {
     if (!ref.alias.empty() || ref.version) {
-      return Usage("say what to run once: FUNCTION@REF or --alias");
+      return UsageError("say what to run once: FUNCTION@REF or --alias");
     }
-    CAIRN_ASSIGN_OR_RETURN(
-        ref, ParseFunctionRef(call, fmt::format("{}@{}", call.arguments[0], alias)));
+    CAIRN_ASSIGN_OR_RETURN(ref,
+                           ParseFunctionRef(call, fmt::format("{}@{}", call.arguments[0], alias)));
   }
   const std::string mode = call.Text("mode").empty() ? "sync" : call.Text("mode");
   if (mode != "sync" && mode != "async") {
-    return Usage(fmt::format("--mode '{}': expected sync or async", Printable(mode)));
+    return UsageError(fmt::format("--mode '{}': expected sync or async", Printable(mode)));
   }
   CAIRN_ASSIGN_OR_RETURN(const std::string event, EventOf(call));
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
@@ -142,12 +141,12 @@ Result<int> ShowActivation(const VerbCall& call) {
 Result<int> ShowLogs(const VerbCall& call) {
   const std::string cursor = call.Text("cursor").empty() ? "0" : call.Text("cursor");
   if (cursor.find_first_not_of("0123456789") != std::string::npos || cursor.size() > 18) {
-    return Usage(fmt::format("--cursor '{}': expected a number that an earlier page gave",
-                             Printable(cursor)));
+    return UsageError(fmt::format("--cursor '{}': expected a number that an earlier page gave",
+                                  Printable(cursor)));
   }
-  CAIRN_ASSIGN_OR_RETURN(const std::string path,
-                         ActivationPath(call, fmt::format("/logs?limit={}&cursor={}",
-                                                          call.Number("limit"), cursor)));
+  CAIRN_ASSIGN_OR_RETURN(
+      const std::string path,
+      ActivationPath(call, fmt::format("/logs?limit={}&cursor={}", call.Number("limit"), cursor)));
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
   if (call.Switch("follow")) {
     EventReader reader([&](const EventReader::Event& event) {

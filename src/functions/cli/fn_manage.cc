@@ -49,10 +49,9 @@ std::string TargetOf(const json::value& alias) {
 Result<int> CreateFunction(const VerbCall& call) {
   CAIRN_ASSIGN_OR_RETURN(const FunctionName function, ParseFunction(call, call.arguments[0]));
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
-  CAIRN_ASSIGN_OR_RETURN(
-      const json::value made,
-      client.Post(NamespacePath(function.in(), "/functions"),
-                  json::serialize(json::object{{"name", function.name}})));
+  CAIRN_ASSIGN_OR_RETURN(const json::value made,
+                         client.Post(NamespacePath(function.in(), "/functions"),
+                                     json::serialize(json::object{{"name", function.name}})));
   if (call.json) {
     call.terminal.Print(made);
   } else {
@@ -74,7 +73,8 @@ Result<int> ListFunctions(const VerbCall& call) {
   }
   std::vector<std::vector<std::string>> rows = {{"function", "state", "created"}};
   for (const json::value& function : page.at("functions").as_array()) {
-    rows.push_back({TextOf(function, "name"), StateOf(function), TimeOf(function, "created_at_ms")});
+    rows.push_back(
+        {TextOf(function, "name"), StateOf(function), TimeOf(function, "created_at_ms")});
   }
   call.terminal.Print(house::FormatTable(rows));
   PrintCursor(page, call.terminal);

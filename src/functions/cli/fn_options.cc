@@ -1,5 +1,4 @@
-#include "base/bytes.h"
-#include "functions//cli/fn_options.h"
+#include "functions/cli/fn_options.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/bytes.h"
 #include "functions/cli/call.h"
 #include "functions/model/errors.h"
 #include "functions/model/limits.h"
@@ -20,8 +20,6 @@ namespace json = boost::json;
 using house::VerbCall;
 using house::VerbOption;
 using Kind = house::VerbOption::Kind;
-
-Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
 
 VerbOption Number(std::string name, std::string value_name, std::string description, int64_t least,
                   int64_t most) {
@@ -52,7 +50,7 @@ Result<Bundling> BundlingOf(const std::string& text) {
   if (text.empty() || text == "auto") return Bundling::kAuto;
   if (text == "always") return Bundling::kAlways;
   if (text == "never") return Bundling::kNever;
-  return Usage(fmt::format("--bundle '{}': expected auto, always or never", Printable(text)));
+  return UsageError(fmt::format("--bundle '{}': expected auto, always or never", Printable(text)));
 }
 
 }  // namespace
@@ -60,7 +58,8 @@ Result<Bundling> BundlingOf(const std::string& text) {
 std::vector<VerbOption> FnOptions() {
   std::vector<VerbOption> options = NameOptions();
   const std::vector<VerbOption> own = {
-      {"name", "FUNCTION", "draft, publish, dev: the function (default: what the folder is called)"},
+      {"name", "FUNCTION",
+       "draft, publish, dev: the function (default: what the folder is called)"},
       {"alias", "ALIAS", "publish: point this alias to the version. invoke: run what it points to"},
       {"draft", "DRAFT", "publish: what `cairn fn draft` has uploaded, instead of a folder"},
       Switch("create", "publish: create the function if it is not there"),
@@ -138,7 +137,7 @@ Result<json::object> ConfigOf(const VerbCall& call) {
     CAIRN_ASSIGN_OR_RETURN(const std::string text, ReadJson("--overrides", typed));
     boost::system::error_code failure;
     const json::value value = json::parse(text, failure);
-    if (failure || !value.is_object()) return Usage("--overrides is not a JSON object");
+    if (failure || !value.is_object()) return UsageError("--overrides is not a JSON object");
     config = value.get_object();
   }
   for (const auto& [option, member] : kNumbers) {
@@ -157,7 +156,7 @@ Result<json::object> ConfigOf(const VerbCall& call) {
   // The server says the same, but only once everything has been sent.
   const Result<ConfigOverrides> checked = ParseOverrides(json::serialize(config));
   if (!checked.ok()) {
-    return Usage(fmt::format("--overrides: {}", RefusalText(checked.error())));
+    return UsageError(fmt::format("--overrides: {}", RefusalText(checked.error())));
   }
   return config;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "functions//cli/call.h"
+#include "functions/cli/call.h"
 #include "functions/cli/fn_actions.h"
 #include "functions/cli/fn_options.h"
 #include "functions/cli/folder.h"
@@ -24,19 +24,15 @@ namespace json = boost::json;
 using house::ApiClient;
 using house::VerbCall;
 
-Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
-
 // The function that is meant: --name, or else what the folder is called.
 Result<FunctionName> FunctionOf(const VerbCall& call, const std::string& folder) {
   if (!call.Text("name").empty()) return ParseFunction(call, call.Text("name"));
   std::error_code failure;
-  const std::filesystem::path whole =
-      std::filesystem::absolute(folder, failure).lexically_normal();
-  const std::string name =
-      (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  const std::filesystem::path whole = std::filesystem::absolute(folder, failure).lexically_normal();
+  const std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   if (!IsName(NameKind::kFunction, name)) {
-    return Usage(fmt::format("the folder's name '{}' cannot be a function's; say --name FUNCTION",
-                             Printable(name)));
+    return UsageError(fmt::format(
+        "the folder's name '{}' cannot be a function's; say --name FUNCTION", Printable(name)));
   }
   return ParseFunction(call, name);
 }
@@ -72,24 +68,23 @@ Result<void> CreateIfMissing(ApiClient& client, const FunctionName& function,
 Result<int> UploadDraft(const VerbCall& call) {
   std::vector<std::string> words = call.arguments;
   if (!words.empty() && words.front() == "upload") words.erase(words.begin());
-  if (words.size() > 1) return Usage("usage: cairn fn draft [upload] [DIR]");
+  if (words.size() > 1) return UsageError("usage: cairn fn draft [upload] [DIR]");
   const std::string folder = words.empty() ? "." : words.front();
   CAIRN_ASSIGN_OR_RETURN(const FunctionName function, FunctionOf(call, folder));
   CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, folder));
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
-  CAIRN_ASSIGN_OR_RETURN(
-      const json::value draft,
-      client.Request("PUT", FunctionPath(function, "/draft"),
-                     json::serialize(json::object{{"files", FilesOf(packed)}})));
+  CAIRN_ASSIGN_OR_RETURN(const json::value draft,
+                         client.Request("PUT", FunctionPath(function, "/draft"),
+                                        json::serialize(json::object{{"files", FilesOf(packed)}})));
   if (call.json) {
     call.terminal.Print(draft);
     return house::kExitOk;
   }
   call.terminal.Print(fmt::format("{}  draft {}  ({})", ResourceName(function),
                                   TextOf(draft, "draft_id"), Summary(packed)));
-  call.terminal.Print(fmt::format("until {}; publish it with: cairn fn publish --name {} --draft {}",
-                                  TimeOf(draft, "expires_at_ms"), function.name,
-                                  TextOf(draft, "draft_id")));
+  call.terminal.Print(
+      fmt::format("until {}; publish it with: cairn fn publish --name {} --draft {}",
+                  TimeOf(draft, "expires_at_ms"), function.name, TextOf(draft, "draft_id")));
   return house::kExitOk;
 }
 
@@ -98,7 +93,7 @@ Result<int> Publish(const VerbCall& call) {
   const std::string folder = call.arguments.empty() ? "." : call.arguments.front();
   const bool of_draft = !call.Text("draft").empty();
   if (of_draft && (!call.arguments.empty() || call.Text("name").empty())) {
-    return Usage("usage: cairn fn publish --name FUNCTION --draft DRAFT, without a folder");
+    return UsageError("usage: cairn fn publish --name FUNCTION --draft DRAFT, without a folder");
   }
   CAIRN_ASSIGN_OR_RETURN(const FunctionName function, FunctionOf(call, folder));
   std::string summary = "the draft";
@@ -114,7 +109,7 @@ Result<int> Publish(const VerbCall& call) {
   if (const std::string& alias = call.Text("alias"); !alias.empty()) {
     const Result<void> named = CheckName(NameKind::kAlias, alias);
     if (!named.ok()) {
-      return Usage(fmt::format("--alias: {}", RefusalText(named.error())));
+      return UsageError(fmt::format("--alias: {}", RefusalText(named.error())));
     }
     body["alias"] = alias;
   }

@@ -61,9 +61,9 @@ std::error_code Walk(const std::string& folder, const Take& take) {
 Result<std::vector<std::string>> ListFiles(const std::string& folder) {
   std::error_code failure;
   if (!fs::is_directory(folder, failure)) {
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("there is no folder {}; make one with: cairn fn init {}", folder,
-                             folder)};
+    return Error{
+        ErrorCode::kNotFound,
+        fmt::format("there is no folder {}; make one with: cairn fn init {}", folder, folder)};
   }
   std::vector<std::string> files;
   failure = Walk(folder, [&](std::string path, const fs::directory_entry&) {
@@ -126,8 +126,8 @@ Result<Sources> LookInto(const std::string& folder) {
                          ReadFile(fmt::format("{}/{}", folder, kManifestFile), kMaxManifestBytes));
   const Result<Manifest> manifest = ParseManifest(sources.manifest_text);
   if (!manifest.ok()) {
-    return Error{ErrorCode::kInvalid, fmt::format("{}/{}: {}", folder, kManifestFile,
-                                                  RefusalText(manifest.error()))};
+    return Error{ErrorCode::kInvalid,
+                 fmt::format("{}/{}: {}", folder, kManifestFile, RefusalText(manifest.error()))};
   }
   sources.manifest = *manifest;
   const std::string typed = WithExtension(manifest->entry, ".ts");
@@ -165,8 +165,8 @@ Result<Files> TakeAsTheyAre(const Sources& sources) {
   size_t bytes = 0;
   for (const std::string& path : sources.files) {
     if (!IsCode(path) || path == kManifestFile) continue;
-    CAIRN_ASSIGN_OR_RETURN(
-        std::string text, ReadFile(fmt::format("{}/{}", sources.folder, path), kMaxBundleBytes));
+    CAIRN_ASSIGN_OR_RETURN(std::string text,
+                           ReadFile(fmt::format("{}/{}", sources.folder, path), kMaxBundleBytes));
     CAIRN_RETURN_IF_ERROR(Add(path, std::move(text), files, bytes));
   }
   return files;
@@ -191,19 +191,20 @@ constexpr std::string_view kInstallEsbuild =
 // The files without the manifest, and how they came to be.
 Result<std::pair<Files, std::string>> MakeFiles(const Sources& sources,
                                                 const PackOptions& options) {
-  const bool wanted = options.bundling == Bundling::kAlways ||
-                      (options.bundling == Bundling::kAuto &&
-                       (sources.type_script || sources.dependencies));
+  const bool wanted =
+      options.bundling == Bundling::kAlways ||
+      (options.bundling == Bundling::kAuto && (sources.type_script || sources.dependencies));
   if (!wanted && sources.entry == sources.manifest.entry) {
     CAIRN_ASSIGN_OR_RETURN(Files files, TakeAsTheyAre(sources));
     return std::pair(std::move(files), std::string());
   }
   const std::optional<std::string> esbuild = FindEsbuild(sources.folder, options.environment);
   if (wanted && esbuild) {
-    CAIRN_ASSIGN_OR_RETURN(
-        Files files, BundleEntry(*esbuild, {.folder = sources.folder,
-                                            .entry = sources.entry,
-                                            .output = sources.manifest.entry}, options));
+    CAIRN_ASSIGN_OR_RETURN(Files files, BundleEntry(*esbuild,
+                                                    {.folder = sources.folder,
+                                                     .entry = sources.entry,
+                                                     .output = sources.manifest.entry},
+                                                    options));
     return std::pair(std::move(files), std::string("bundled by esbuild"));
   }
   if (wanted && (sources.dependencies || options.bundling == Bundling::kAlways)) {
@@ -241,9 +242,8 @@ Result<std::string> ReadFile(const std::string& file, size_t most) {
 Result<Packed> PackFolder(const std::string& folder, const PackOptions& options) {
   CAIRN_ASSIGN_OR_RETURN(const Sources sources, LookInto(folder));
   CAIRN_ASSIGN_OR_RETURN(auto made, MakeFiles(sources, options));
-  Packed packed{.files = std::move(made.first),
-                .manifest = sources.manifest,
-                .how = std::move(made.second)};
+  Packed packed{
+      .files = std::move(made.first), .manifest = sources.manifest, .how = std::move(made.second)};
   packed.files[std::string(kManifestFile)] = sources.manifest_text;
   // Every bundle has one, whatever its entry is.
   if (!packed.files.contains(kFunctionFile)) {

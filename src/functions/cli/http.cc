@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/utf8.h"
 #include "base/bytes.h"
-#include "functions//cli/call.h"
+#include "base/utf8.h"
+#include "functions/cli/call.h"
 #include "functions/cli/folder.h"
 #include "functions/cli/verbs.h"
 #include "functions/model/base64.h"
@@ -25,8 +25,6 @@ namespace json = boost::json;
 using house::VerbCall;
 using house::VerbOption;
 
-Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
-
 constexpr int kFirstFailure = 400;
 const std::vector<std::string>& Methods() {
   static const std::vector<std::string> methods = {"GET", "POST", "PUT", "PATCH", "DELETE"};
@@ -37,13 +35,14 @@ const std::vector<std::string>& Methods() {
 Result<std::string> TargetOf(const VerbCall& call) {
   const std::string& typed = call.arguments[0];
   const bool spaced = std::ranges::any_of(typed, [](unsigned char c) { return c <= ' '; });
-  if (spaced) return Usage("the path has a space or a control character; write it as %20");
+  if (spaced) return UsageError("the path has a space or a control character; write it as %20");
   if (typed.starts_with('/')) return typed;
   const size_t at = typed.find('@');
   if (at == std::string::npos) {
-    return Usage(fmt::format("'{}': expected FUNCTION@REF/PATH, or a path of the server that begins "
-                             "with a slash",
-                             Printable(typed)));
+    return UsageError(
+        fmt::format("'{}': expected FUNCTION@REF/PATH, or a path of the server that begins "
+                    "with a slash",
+                    Printable(typed)));
   }
   const size_t end = std::min(typed.find_first_of("/?", at), typed.size());
   CAIRN_ASSIGN_OR_RETURN(const cli::FunctionRef ref,
@@ -51,8 +50,8 @@ Result<std::string> TargetOf(const VerbCall& call) {
   std::string rest = typed.substr(end);
   if (!rest.starts_with('/')) rest.insert(rest.begin(), '/');
   return fmt::format("/v1/web/{}/{}/{}/{}{}", ref.function.tenant, ref.function.ns,
-                     ref.function.name,
-                     ref.version ? fmt::to_string(*ref.version) : ref.alias, rest);
+                     ref.function.name, ref.version ? fmt::to_string(*ref.version) : ref.alias,
+                     rest);
 }
 
 Result<std::string> BodyOf(const VerbCall& call) {
@@ -67,10 +66,10 @@ Result<net::HttpHeaders> HeadersOf(const VerbCall& call, const std::string& toke
   if (!token.empty()) headers.Add("Authorization", "Bearer " + token);
   for (const std::string& typed : call.List("header")) {
     const size_t colon = typed.find(':');
-    const bool broken = std::ranges::any_of(
-        typed, [](unsigned char c) { return c < ' ' && c != '\t'; });
+    const bool broken =
+        std::ranges::any_of(typed, [](unsigned char c) { return c < ' ' && c != '\t'; });
     if (colon == std::string::npos || colon == 0 || broken) {
-      return Usage("--header: expected 'Name: value'");  // the value may be a secret
+      return UsageError("--header: expected 'Name: value'");  // the value may be a secret
     }
     std::string_view value = std::string_view(typed).substr(colon + 1);
     while (value.starts_with(' ')) value.remove_prefix(1);
@@ -83,7 +82,8 @@ void Print(const VerbCall& call, const net::HttpResponse& response) {
   if (!call.json) {
     if (call.Switch("include")) {
       fmt::print("HTTP/1.1 {} {}\n", response.status, net::HttpReason(response.status));
-      for (const auto& [name, value] : response.headers.fields()) fmt::print("{}: {}\n", name, value);
+      for (const auto& [name, value] : response.headers.fields())
+        fmt::print("{}: {}\n", name, value);
       fmt::print("\n");
     }
     std::fwrite(response.body.data(), 1, response.body.size(), stdout);
@@ -94,11 +94,11 @@ void Print(const VerbCall& call, const net::HttpResponse& response) {
   json::object headers;
   for (const auto& [name, value] : response.headers.fields()) headers[name] = value;
   const bool text = IsUtf8(response.body);
-  call.terminal.Print(json::value(json::object{
-      {"status", response.status},
-      {"headers", std::move(headers)},
-      {"body", text ? response.body : Base64Encode(response.body)},
-      {"isBase64Encoded", !text}}));
+  call.terminal.Print(
+      json::value(json::object{{"status", response.status},
+                               {"headers", std::move(headers)},
+                               {"body", text ? response.body : Base64Encode(response.body)},
+                               {"isBase64Encoded", !text}}));
 }
 
 Result<int> Ask(const VerbCall& call) {
@@ -109,19 +109,18 @@ Result<int> Ask(const VerbCall& call) {
   std::ranges::transform(method, method.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (std::ranges::find(Methods(), method) == Methods().end()) {
-    return Usage(fmt::format("--method '{}': expected {}", Printable(method),
-                             fmt::join(Methods(), ", ")));
+    return UsageError(
+        fmt::format("--method '{}': expected {}", Printable(method), fmt::join(Methods(), ", ")));
   }
   CAIRN_ASSIGN_OR_RETURN(const std::string target, TargetOf(call));
   CAIRN_ASSIGN_OR_RETURN(std::string body, BodyOf(call));
   if (!call.server.ok()) return call.server.error();
   const house::ServerAccess& server = *call.server;
   CAIRN_ASSIGN_OR_RETURN(const net::HttpHeaders headers, HeadersOf(call, server.password));
-  net::HttpClient client(server.url.address,
-                         {.tls = server.url.tls,
-                          .ca_file = server.ca_file,
-                          .timeout = std::chrono::milliseconds(kMaxTimeoutMs) +
-                                     std::chrono::seconds(30)});
+  net::HttpClient client(server.url.address, {.tls = server.url.tls,
+                                              .ca_file = server.ca_file,
+                                              .timeout = std::chrono::milliseconds(kMaxTimeoutMs) +
+                                                         std::chrono::seconds(30)});
   CAIRN_ASSIGN_OR_RETURN(const net::HttpResponse response,
                          client.Request(method, target, std::move(body), headers));
   Print(call, response);

@@ -177,16 +177,17 @@ Result<LocalFunction> LocalRuntime::Load(const Packed& packed, FunctionName name
                                          const VersionConfig& config, EnvMap env) {
   CAIRN_ASSIGN_OR_RETURN(const Bytes tar, WriteBundle(packed.files));
   auto program = std::make_shared<Program>();
-  program->sha256 = Sha256Hex(fmt::format("{}\n{}", Sha256Hex(tar), IsolationName(config.isolation)));
+  program->sha256 =
+      Sha256Hex(fmt::format("{}\n{}", Sha256Hex(tar), IsolationName(config.isolation)));
   for (const auto& [path, text] : packed.files) program->files.push_back({path, text});
   program->entry = config.entry;
   program->handler = config.handler;
   program->isolation = config.isolation;
 
   auto compiled = std::make_shared<std::promise<Result<std::string>>>();
-  const auto compile = [](SandboxPool& pool, std::shared_ptr<Program> of,
-                          std::shared_ptr<std::promise<Result<std::string>>> into)
-      -> awaitable<void> {
+  const auto compile =
+      [](SandboxPool& pool, std::shared_ptr<Program> of,
+         std::shared_ptr<std::promise<Result<std::string>>> into) -> awaitable<void> {
     std::vector<SourceFile> files = of->files;
     std::string entry = of->entry;
     Result<std::string> made = co_await pool.Compile(std::move(files), std::move(entry));
@@ -248,8 +249,7 @@ LocalOutcome LocalRuntime::RunToEnd(const LocalFunction& function, Invocation in
     into->set_value(std::move(outcome));
   };
   loops_.at(0).Post([this, run, shared, kept, done] {
-    boost::asio::co_spawn(loops_.at(0).io(), run(*this, shared, kept, done),
-                          boost::asio::detached);
+    boost::asio::co_spawn(loops_.at(0).io(), run(*this, shared, kept, done), boost::asio::detached);
   });
   return done->get_future().get();
 }

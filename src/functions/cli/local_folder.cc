@@ -1,5 +1,4 @@
-#include "base/bytes.h"
-#include "functions//cli/local_folder.h"
+#include "functions/cli/local_folder.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/bytes.h"
 #include "functions/cli/call.h"
 #include "functions/cli/fn_options.h"
 #include "functions/model/errors.h"
@@ -52,8 +52,7 @@ Result<LocalOptions> LocalOptionsOf(const VerbCall& call) {
 Result<LocalFunction> LoadFolder(const VerbCall& call, const std::string& folder,
                                  LocalRuntime& runtime) {
   CAIRN_ASSIGN_OR_RETURN(const boost::json::object typed, ConfigOf(call));
-  CAIRN_ASSIGN_OR_RETURN(ConfigOverrides overrides,
-                         ParseOverrides(boost::json::serialize(typed)));
+  CAIRN_ASSIGN_OR_RETURN(ConfigOverrides overrides, ParseOverrides(boost::json::serialize(typed)));
   CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, folder));
   const VersionConfig config = EffectiveConfig(packed.manifest, overrides);
   return runtime.Load(packed, NameOf(call, folder), config, std::move(overrides.env));

@@ -53,7 +53,7 @@ TEST_F(LocalKvTest, WhatIsKeptIsBounded) {
   const std::string large = "\"" + std::string(1024UL * 1024 - 2, 'x') + "\"";
   int kept = 0;
   while (Set("k" + std::to_string(kept), large) == "{}") ++kept;
-  EXPECT_EQ(kept, 63);  // the keys take some too
+  EXPECT_EQ(kept, 63);                // the keys take some too
   EXPECT_EQ(Set("k0", large), "{}");  // in the place of what was there
   EXPECT_EQ(Set("more", large), "CS_TOO_LARGE");
   Run({Operation::kDelete, "k0"});

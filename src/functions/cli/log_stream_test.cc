@@ -23,7 +23,8 @@ std::vector<std::string> Read(const std::vector<std::string>& pieces) {
 
 TEST(EventReaderTest, EventsComeInAnyPieces) {
   const std::string text =
-      ": comment\n\nid: 1\nevent: log\ndata: one\ndata: two\n\nid: 2\r\nevent: end\r\ndata: \r\n\r\n";
+      ": comment\n\nid: 1\nevent: log\ndata: one\ndata: two\n\nid: 2\r\nevent: end\r\ndata: "
+      "\r\n\r\n";
   EXPECT_THAT(Read({text}), ElementsAre("1|log|one\ntwo", "2|end|"));
   std::vector<std::string> letters;
   for (const char letter : text) letters.emplace_back(1, letter);

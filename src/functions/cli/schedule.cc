@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "functions//cli/call.h"
+#include "functions/cli/call.h"
 #include "functions/cli/verbs.h"
 #include "functions/model/errors.h"
 #include "functions/model/limits.h"
@@ -27,8 +27,6 @@ using house::VerbAction;
 using house::VerbCall;
 using house::VerbOption;
 
-Error Usage(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
-
 struct Request {
   std::string method;
   std::string rest;  // of the path, behind the namespace's
@@ -38,18 +36,18 @@ struct Request {
 Result<std::string> NamePath(const VerbCall& call, std::string_view rest = "") {
   const std::string& name = call.arguments[0];
   const Result<void> named = CheckName(NameKind::kSchedule, name);
-  if (!named.ok()) return Usage(std::string(RefusalText(named.error())));
+  if (!named.ok()) return UsageError(std::string(RefusalText(named.error())));
   return fmt::format("/schedules/{}{}", name, rest);
 }
 
 // {"function","alias" or "version"}
 Result<json::object> RefOf(const VerbCall& call, const NamespaceName& ns) {
   const std::string& typed = call.Text("function");
-  if (typed.empty()) return Usage("say what to run: --function FUNCTION@ALIAS");
+  if (typed.empty()) return UsageError("say what to run: --function FUNCTION@ALIAS");
   CAIRN_ASSIGN_OR_RETURN(const cli::FunctionRef ref, cli::ParseFunctionRef(call, typed));
   if (ref.function.in() != ns) {
-    return Usage(fmt::format("{} is in another namespace than the schedule, {}/{}",
-                             ResourceName(ref.function), ns.tenant, ns.name));
+    return UsageError(fmt::format("{} is in another namespace than the schedule, {}/{}",
+                                  ResourceName(ref.function), ns.tenant, ns.name));
   }
   json::object object{{"function", ref.function.name}};
   if (ref.version) {
@@ -57,8 +55,8 @@ Result<json::object> RefOf(const VerbCall& call, const NamespaceName& ns) {
   } else if (!ref.alias.empty()) {
     object["alias"] = ref.alias;
   } else {
-    return Usage(fmt::format("say which version to run: --function {}@ALIAS or {}@VERSION", typed,
-                             typed));
+    return UsageError(
+        fmt::format("say which version to run: --function {}@ALIAS or {}@VERSION", typed, typed));
   }
   return object;
 }
@@ -69,11 +67,11 @@ Result<Request> Create(const VerbCall& call, const NamespaceName& ns) {
   const std::string& cron = call.Text("cron");
   const int64_t every = call.Number("every");
   if (cron.empty() == (every < kMinEverySeconds)) {
-    return Usage("say when, in one way: --every SECONDS or --cron 'EXPRESSION'");
+    return UsageError("say when, in one way: --every SECONDS or --cron 'EXPRESSION'");
   }
   if (cron.empty()) {
     body["every_seconds"] = every;
-    if (!call.Text("zone").empty()) return Usage("--zone is for --cron");
+    if (!call.Text("zone").empty()) return UsageError("--zone is for --cron");
   } else {
     body["cron"] = cron;
     if (!call.Text("zone").empty()) body["time_zone"] = call.Text("zone");
@@ -81,8 +79,8 @@ Result<Request> Create(const VerbCall& call, const NamespaceName& ns) {
   const std::string& overlap = call.Text("overlap");
   if (!overlap.empty()) {
     if (overlap != "skip" && overlap != "queue" && overlap != "parallel") {
-      return Usage(fmt::format("--overlap '{}': expected skip, queue or parallel",
-                               Printable(overlap)));
+      return UsageError(
+          fmt::format("--overlap '{}': expected skip, queue or parallel", Printable(overlap)));
     }
     body["overlap_policy"] = overlap;
   }
