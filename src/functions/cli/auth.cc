@@ -27,6 +27,7 @@ using cli::TextOf;
 using house::ApiClient;
 using house::Login;
 using house::ServerAccess;
+using cli::UsageError;
 using house::VerbCall;
 using house::VerbOption;
 

@@ -22,6 +22,7 @@ namespace cairn::functions {
 namespace {
 
 namespace json = boost::json;
+using cli::UsageError;
 using house::VerbCall;
 using house::VerbOption;
 

@@ -22,6 +22,7 @@ namespace {
 
 namespace json = boost::json;
 using cli::TextOf;
+using cli::UsageError;
 using house::ApiClient;
 using house::VerbAction;
 using house::VerbCall;
