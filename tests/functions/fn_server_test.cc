@@ -76,7 +76,8 @@ TEST_F(FnServerTest, AFolderBecomesAFunctionThatIsInvoked) {
   for (const char* ref : {"hello@prod", "hello@1", "hello", "t_test01/shop/hello@prod"}) {
     EXPECT_EQ(Fn({"invoke", ref, R"({"name":"ann"})"}), "hello ann\n") << ref;
   }
-  EXPECT_EQ(Fn({"invoke", "hello", "--alias", "prod", "--event", R"({"name":"bo"})"}), "hello bo\n");
+  EXPECT_EQ(Fn({"invoke", "hello", "--alias", "prod", "--event", R"({"name":"bo"})"}),
+            "hello bo\n");
   EXPECT_THAT(FnError({"create", "hello"}), HasSubstr("hello"));
 }
 
@@ -217,8 +218,7 @@ TEST_F(FnServerTest, TheGatewayIsAskedAsTheWebDoes) {
   author_.Write("body.txt", "from a file");
   EXPECT_EQ(http({"PUT", "echo@1", "--data", "@body.txt"}).out, "/? from a file\n");
   EXPECT_EQ(author_.Shell("printf piped | cairn http POST echo@prod -d -").out, "/? piped\n");
-  const json::value answer =
-      author_.Json({"http", "DELETE", "echo@prod", "-H", "X-Key: a:b"});
+  const json::value answer = author_.Json({"http", "DELETE", "echo@prod", "-H", "X-Key: a:b"});
   EXPECT_EQ(answer.at("status"), 200);
   EXPECT_EQ(answer.at("headers").at("x-method"), "DELETE");
   EXPECT_EQ(answer.at("headers").at("x-key"), "a:b");
@@ -356,23 +356,24 @@ TEST_F(AuthTest, ALoginIsKeptForItsOwnerAloneAndUsedByEveryVerb) {
   ASSERT_EQ(stat(author_.login_file().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
   EXPECT_EQ(json::parse(ReadWholeFile(author_.login_file())),
-            json::parse(fmt::format(
-                R"({{"url":"{}","token":"{}","tenant":"t_test01","namespace":"shop"}})", url(),
-                kPassword)));
+            json::parse(
+                fmt::format(R"({{"url":"{}","token":"{}","tenant":"t_test01","namespace":"shop"}})",
+                            url(), kPassword)));
   Fn({"create", "hello"});
   EXPECT_THAT(Fn({"list"}), HasSubstr("hello"));
   EXPECT_EQ(author_.Cairn({"queues"}).status.code, 0);
   EXPECT_THAT(Auth({"whoami"}).out, HasSubstr("admin"));
   const Finished shown = Auth({"status"});
-  EXPECT_THAT(shown.out, AllOf(HasSubstr(url()), HasSubstr("t_test01"), HasSubstr("shop"),
-                               HasSubstr(author_.login_file()),
-                               Not(HasSubstr(std::string(kPassword)))));
+  EXPECT_THAT(shown.out,
+              AllOf(HasSubstr(url()), HasSubstr("t_test01"), HasSubstr("shop"),
+                    HasSubstr(author_.login_file()), Not(HasSubstr(std::string(kPassword)))));
   EXPECT_EQ(author_.Json({"auth", "status"}).at("token"), "set");
 }
 
 TEST_F(AuthTest, ATokenComesFromStandardInputTheEnvironmentOrAFlag) {
-  EXPECT_EQ(author_.Shell(fmt::format("printf {} | cairn auth login --url {} --token-file -",
-                                      kPassword, url()))
+  EXPECT_EQ(author_
+                .Shell(fmt::format("printf {} | cairn auth login --url {} --token-file -",
+                                   kPassword, url()))
                 .status.code,
             0);
   ASSERT_EQ(Auth({"logout"}).status.code, 0);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "doors/http/request_values.h"
+#include "doors/turn/deadline.h"
 #include "functions/codeq/access.h"
 #include "functions/codeq/dead_letters.h"
 #include "functions/codeq/results.h"
@@ -299,8 +300,7 @@ std::string MessagesJson(const std::vector<codeq::Message>& messages) {
 }
 
 awaitable<HttpResponse> RunClaim(SharedCodeq parts, std::shared_ptr<ClaimRun> run) {
-  const SteadyTime deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(run->claiming.wait_ms);
+  const SteadyTime deadline = doors::DeadlineIn(std::chrono::milliseconds(run->claiming.wait_ms));
   const jobs::Fetcher fetcher{parts->store, parts->principal};
   const codeq::ClaimRequest& request = run->claiming.request;
   Result<std::vector<codeq::Message>> messages = co_await codeq::TakeMessages(fetcher, request);
@@ -571,7 +571,7 @@ awaitable<Result<HttpReply>> DeleteLetter(SharedCodeq parts, const RouteCall& ca
 
 awaitable<HttpResponse> RunAwait(SharedCodeq parts, codeq::AwaitedResult what,
                                  std::string request_id, int64_t wait_ms) {
-  const SteadyTime deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
+  const SteadyTime deadline = doors::DeadlineIn(std::chrono::milliseconds(wait_ms));
   const Result<std::optional<std::string>> found =
       co_await codeq::AwaitResult(parts->store, std::move(what), deadline);
   std::optional<Error> error;

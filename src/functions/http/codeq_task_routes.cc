@@ -10,6 +10,7 @@
 
 #include "base/json_text.h"
 #include "doors/http/request_values.h"
+#include "doors/turn/deadline.h"
 #include "functions/codeq/access.h"
 #include "functions/codeq/tasks.h"
 #include "functions/codeq/topics.h"
@@ -278,8 +279,7 @@ HttpResponse ClaimedReply(const TaskClaimRun& run) {
 }
 
 awaitable<HttpResponse> RunTaskClaim(SharedCodeq parts, std::shared_ptr<TaskClaimRun> run) {
-  const SteadyTime deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(run->claim.wait_ms);
+  const SteadyTime deadline = doors::DeadlineIn(std::chrono::milliseconds(run->claim.wait_ms));
   const jobs::Fetcher fetcher{parts->store, parts->principal};
   Result<std::vector<codeq::Message>> messages =
       co_await codeq::TakeMessages(fetcher, run->claim.request);
@@ -502,7 +502,7 @@ awaitable<Result<HttpReply>> GetTask(SharedCodeq parts, const RouteCall& call) {
 
 // Looks again whenever the task has ended, or is gone.
 awaitable<HttpResponse> AwaitTaskResult(SharedCodeq parts, std::string id, int64_t wait_ms) {
-  const SteadyTime deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
+  const SteadyTime deadline = doors::DeadlineIn(std::chrono::milliseconds(wait_ms));
   doors::RouteStore::Signal signal(parts->store, jobs::JobTopic(id));
   while (true) {
     const Result<jobs::Job> job = co_await FindTask(parts, id);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "doors/turn/deadline.h"
 #include "doors/turn/line_wait.h"
 #include "doors/turn/side_task.h"
 #include "functions/activation/activations.h"
@@ -47,8 +48,6 @@ constexpr int kFinishTries = 5;
 constexpr int64_t kMegabyte = 1024L * 1024;
 
 constexpr std::string_view kFailedType = "InvocationFailed";
-
-SteadyTime In(milliseconds time) { return std::chrono::steady_clock::now() + time; }
 
 // Whether somebody waits for it now: then it is not tried again later.
 bool IsSync(const Trigger& trigger) {
@@ -142,7 +141,7 @@ awaitable<void> Invoker::Consume(std::shared_ptr<LoopState> shared) {
     Result<std::vector<Begun>> claimed = co_await ClaimSome(state);
     if (!claimed.ok()) {
       parts_.log.Warn("cannot claim messages of functions", {{"error", claimed.error().message}});
-      co_await state.consumer.Sleep(In(kPauseAfterError));
+      co_await state.consumer.Sleep(doors::DeadlineIn(kPauseAfterError));
       continue;
     }
     for (Begun& begun : *claimed) {
@@ -159,7 +158,7 @@ awaitable<void> Invoker::Consume(std::shared_ptr<LoopState> shared) {
 awaitable<void> Invoker::RenewLeases(std::shared_ptr<LoopState> shared) {
   LoopState& state = *shared;
   while (!state.renewer.ended()) {
-    co_await state.renewer.Sleep(In(options_.lease / 3));
+    co_await state.renewer.Sleep(doors::DeadlineIn(options_.lease / 3));
     if (state.running.empty() || state.renewer.ended()) continue;
     const std::vector<std::shared_ptr<Running>> running = state.running;
     codeq::Locks locks;
@@ -406,7 +405,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
       ++figures_.lost;
       co_return;
     }
-    co_await pause.Sleep(In(kPauseAfterError * tries));
+    co_await pause.Sleep(doors::DeadlineIn(kPauseAfterError * tries));
   }
   if (!tells || begun.ended) co_return;
   ended_.Count(activation);
@@ -520,8 +519,9 @@ awaitable<Result<Invoker::Answer>> Invoker::Invoke(Invocation invocation) {
   }
   const int64_t wait_ms = accepted->deadline_ms - parts_.clock.Now().millis() + kAnswerGraceMs;
   codeq::AwaitedResult what{tenant, accepted->request_id, accepted->activation_id};
-  const Result<std::optional<std::string>> text = co_await codeq::AwaitResult(
-      parts_.routes, std::move(what), In(milliseconds(std::max<int64_t>(0, wait_ms))));
+  const Result<std::optional<std::string>> text =
+      co_await codeq::AwaitResult(parts_.routes, std::move(what),
+                                  doors::DeadlineIn(milliseconds(std::max<int64_t>(0, wait_ms))));
   if (!text.ok()) co_return text.error();
   if (!*text) {
     co_return Refuse(Code::kCorrelationTimeout,

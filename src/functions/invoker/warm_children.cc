@@ -9,6 +9,7 @@
 #include <functional>
 #include <utility>
 
+#include "doors/turn/deadline.h"
 #include "functions/control/warm.h"
 
 namespace cairn::functions {
@@ -107,8 +108,7 @@ awaitable<void> Keep(std::shared_ptr<State> state) {
       co_await state->parts.pool.KeepWarm(std::move(targets));
     }
     if (state->stopping) break;
-    co_await changed.Wait(settled ? SteadyTime::max()
-                                  : std::chrono::steady_clock::now() + kLookEvery);
+    co_await changed.Wait(settled ? SteadyTime::max() : doors::DeadlineIn(kLookEvery));
   }
 }
 

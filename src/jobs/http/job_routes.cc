@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "doors/turn/deadline.h"
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
 #include "jobs/ledger/verify.h"
@@ -128,7 +129,7 @@ awaitable<Result<HttpReply>> GetWait(SharedParts parts, const RouteCall& call) {
   const Result<int64_t> seconds =
       QueryNumber(call.request, "timeout", kDefaultWaitSeconds, 0, kMaxWaitSeconds);
   if (!seconds.ok()) co_return HttpReply(ErrorReply(seconds.error()));
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(*seconds);
+  const auto deadline = doors::DeadlineIn(std::chrono::seconds(*seconds));
   net::HttpLateResponse late;
   late.run = [parts, id = call.PathValue("id"), deadline] { return AwaitEnd(parts, id, deadline); };
   co_return HttpReply(std::move(late));

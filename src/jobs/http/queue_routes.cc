@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/json_text.h"
+#include "doors/turn/deadline.h"
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
 #include "jobs/model/limits.h"
@@ -182,7 +183,7 @@ awaitable<HttpResponse> AwaitIdle(SharedParts parts, std::string queue,
 awaitable<Result<HttpReply>> PostDrain(SharedParts parts, const RouteCall& call) {
   const Result<int64_t> seconds = QueryNumber(call.request, "timeout", 0, 0, kMaxWaitSeconds);
   if (!seconds.ok()) co_return HttpReply(ErrorReply(seconds.error()));
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(*seconds);
+  const auto deadline = doors::DeadlineIn(std::chrono::seconds(*seconds));
   net::HttpLateResponse late;
   late.run = [parts, queue = call.PathValue("queue"), deadline] {
     return AwaitIdle(parts, queue, deadline);

@@ -7,6 +7,7 @@
 
 #include "base/json_text.h"
 #include "base/time_text.h"
+#include "doors/turn/deadline.h"
 #include "jobs/http/route_schemas.h"
 #include "jobs/http/route_support.h"
 #include "jobs/model/json_members.h"
@@ -65,8 +66,7 @@ struct FetchRun {
 // Waits until there is something to take.
 awaitable<Result<void>> TakeOrWait(SharedParts parts, std::shared_ptr<FetchRun> run) {
   const FetchRequest& request = run->fetching.request;
-  const SteadyTime deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(run->fetching.wait_ms);
+  const SteadyTime deadline = doors::DeadlineIn(std::chrono::milliseconds(run->fetching.wait_ms));
   const Fetcher fetcher{parts->store, parts->principal};
   Result<std::vector<Job>> jobs = co_await TakeJobs(fetcher, request);
   if (jobs.ok() && jobs->empty() && run->fetching.wait_ms != 0) {
