@@ -18,7 +18,8 @@ Result<house::ServerAccess> AccessTo(const Config& config, const std::string& ur
 
 // Which server a command asks, and with what secret. The first of these that is there counts:
 //
-//   address   `url`, the setting `http` if somebody has set it, CS_API_URL, the login (house/login.h),
+//   address   `url`, the setting `http` if somebody has set it, CS_API_URL, the login
+//   (house/login.h),
 //             the default
 //   secret    the settings' password, CS_TOKEN, the login's token, if this is the login's server
 //

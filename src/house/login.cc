@@ -54,8 +54,9 @@ Result<std::string> ReadAll(int fd, const std::string& file) {
 
 Result<Login> Parse(const std::string& text, const std::string& file) {
   const auto bad = [&](std::string_view problem) {
-    return Error{ErrorCode::kInvalid,
-                 fmt::format("{} {}; log in again with: cairn auth login --url URL", file, problem)};
+    return Error{
+        ErrorCode::kInvalid,
+        fmt::format("{} {}; log in again with: cairn auth login --url URL", file, problem)};
   };
   if (text.size() > kMaxLoginBytes) return bad("is too large");
   boost::system::error_code failure;

@@ -43,8 +43,7 @@ TEST_F(LoginTest, ANewLoginTakesThePlaceOfTheOldOneAndLeavesNothingBeside) {
   ASSERT_TRUE(WriteLogin(environment_, other).ok());
   EXPECT_EQ(ReadLogin(environment_)->value().token, "ck_2");
   int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(directory_ / "home/.config/cairn")) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ / "home/.config/cairn")) {
     files += entry.is_regular_file() ? 1 : 0;
   }
   EXPECT_EQ(files, 1);

@@ -61,7 +61,7 @@ struct VerbOption {
 struct VerbCall {
   std::string action;
   std::vector<std::string> arguments;
-  bool json = false;            // print the result as JSON
+  bool json = false;  // print the result as JSON
   Environment environment = {};
   Result<ServerAccess> server;  // an error is fit for the command line
   const Terminal& terminal;

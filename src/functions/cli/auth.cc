@@ -24,10 +24,10 @@ namespace {
 
 namespace json = boost::json;
 using cli::TextOf;
+using cli::UsageError;
 using house::ApiClient;
 using house::Login;
 using house::ServerAccess;
-using cli::UsageError;
 using house::VerbCall;
 using house::VerbOption;
 

@@ -189,15 +189,15 @@ Result<SourceMap> SourceMap::Parse(std::string_view text) {
     SourceMap map;
     object.Integer("version", 3, 3);
     if (object.Has("sections")) object.Fail("sections", "are not understood");
-    const std::string root =
-        object.OptionalText("sourceRoot", {0, kMaxSourceBytes}).value_or("");
+    const std::string root = object.OptionalText("sourceRoot", {0, kMaxSourceBytes}).value_or("");
     map.sources_ = object.Texts("sources", kMaxSources, {0, kMaxSourceBytes});
     if (!root.empty()) {
       const std::string_view slash = root.ends_with('/') ? "" : "/";
       for (std::string& source : map.sources_) source = fmt::format("{}{}{}", root, slash, source);
     }
     const std::string_view mappings = object.Raw("mappings");
-    if (mappings.size() < 2 || !mappings.starts_with('"') || mappings.find('\\') != std::string_view::npos) {
+    if (mappings.size() < 2 || !mappings.starts_with('"') ||
+        mappings.find('\\') != std::string_view::npos) {
       object.Fail("mappings", "must be a string in base 64");
     } else {
       map.mappings_ = mappings.substr(1, mappings.size() - 2);
@@ -268,10 +268,10 @@ std::string MapStack(std::string_view text, const FindFile& find) {
 std::string SameTextMap(std::string_view source_file, std::string_view generated) {
   std::string mappings;
   int64_t line = 0;
-  int64_t column = 0;         // UTF-16 units
-  int64_t last_line = 0;      // of the last segment, in the source
-  int64_t last_column = 0;    // likewise
-  int64_t last_on_line = 0;   // likewise, in the generated text
+  int64_t column = 0;        // UTF-16 units
+  int64_t last_line = 0;     // of the last segment, in the source
+  int64_t last_column = 0;   // likewise
+  int64_t last_on_line = 0;  // likewise, in the generated text
   bool first_on_line = true;
   char before = ' ';
   for (const char c : generated) {

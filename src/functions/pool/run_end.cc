@@ -18,11 +18,10 @@ Result<FunctionResult> ParseResult(std::string_view text) {
 }  // namespace
 
 RunEnd EndOf(const RunOutcome& outcome, const Redactor& redactor) {
-  RunEnd end{
-      .result_truncated = outcome.result_truncated,
-      .usage = {.cpu_us = outcome.usage.cpu_us,
-                .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
-                .cold = outcome.usage.cold}};
+  RunEnd end{.result_truncated = outcome.result_truncated,
+             .usage = {.cpu_us = outcome.usage.cpu_us,
+                       .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
+                       .cold = outcome.usage.cold}};
   if (outcome.status == RunStatus::kSuccess) {
     Result<FunctionResult> result = ParseResult(outcome.result);
     if (result.ok()) {

@@ -47,7 +47,8 @@ struct FetchParts {
   outside::AddressPolicy policy;
 };
 // {"status","statusText","headers":[[name,value]…],"body":base64,"url","redirected"}. Cancelling
-// the coroutine ends the request. The loop outlives the service. What it borrows must live until it has ended.
+// the coroutine ends the request. The loop outlives the service. What it borrows must live until it
+// has ended.
 boost::asio::awaitable<Result<std::string>> Fetch(const FetchParts& parts,
                                                   const Capabilities& capabilities, FetchCall call);
 
