@@ -443,7 +443,7 @@ void AddKeyRoutes(const KeyParts& given, doors::RouteTable& table) {
        .permission = "server.info",
        .touches = doors::Touches::Nothing(),
        .summary = "Who asks, and what they may.",
-       .responses = {{200, "It is this.", kStatusSchema}}},
+       .responses = {{200, "The state of access.", kStatusSchema}}},
       GetStatus);
   add({.method = "GET",
        .path = "/api/v1/auth/keys",
@@ -457,7 +457,7 @@ void AddKeyRoutes(const KeyParts& given, doors::RouteTable& table) {
        .summary = "Makes a key, or changes the one that is given. Shows it this once.",
        .request_schema = kNewKeySchema,
        .responses = {{201, "It is made.", kMadeKeySchema},
-                     {200, "It was there, and is changed.", kMadeKeySchema},
+                     {200, "The key existed and was changed.", kMadeKeySchema},
                      wrong,
                      conflict}},
       PostKey);
@@ -479,7 +479,7 @@ void AddKeyRoutes(const KeyParts& given, doors::RouteTable& table) {
                  {"offset", "How many to leave out.", "integer"},
                  {"principal", "By this key, user, or default."},
                  {"method", "POST, DELETE …; RESP for commands."},
-                 {"path_prefix", "Whose path, or command, begins so."},
+                 {"path_prefix", "Only entries whose path or command starts with this."},
                  {"since", "Not before; RFC 3339."},
                  {"until", "Before; RFC 3339."}},
        .responses = {{200, "One page of them.", kAuditSchema}, wrong}},

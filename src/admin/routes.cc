@@ -159,7 +159,7 @@ void AddRoutes(const AdminParts& given, doors::RouteTable& table) {
              .path = "/api/v1/cluster/status",
              .permission = "metrics.read",
              .summary = "What this server is, how far it is, and what it shares.",
-             .responses = {{200, "It is this.", kClusterSchema}},
+             .responses = {{200, "The nodes.", kClusterSchema}},
              .handler = [parts](const RouteCall&) { return Cluster(*parts); }});
   table.Add({.method = "POST",
              .path = "/v1/admin/backup",

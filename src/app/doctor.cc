@@ -266,7 +266,7 @@ class Examination {
     }
     if (missing.empty()) return Ok("sandbox", "of functions, in force: " + in_force);
     Warn("sandbox", fmt::format("of functions, in force: {}; not in force: {}", in_force, missing),
-         "functions run with what is in force; start the server as root, or allow user namespaces, "
+         "functions still run, less isolated; start the server as root, or allow user namespaces, "
          "for the rest");
   }
 

@@ -72,7 +72,7 @@ class Report {
     if (!sound_) return Error{ErrorCode::kUnavailable, "the verification ended early; try again"};
     if (!json_) {
       terminal_.Print(*sound_ ? fmt::format("{} rows are sound.", rows_)
-                              : fmt::format("{} rows were read, and not all is sound.", rows_));
+                              : fmt::format("{} rows were read, and problems were found.", rows_));
     }
     return *sound_;
   }

@@ -13,7 +13,7 @@
 // Why an operation was refused, in words that a program can compare. A refusal is an Error whose
 // message begins with the reason's name:
 //
-//   LEASE_LOST the lease of job_… has passed on
+//   LEASE_LOST you no longer hold the lease of job_…
 //
 // That word is the first of a RESP error, and the `code` of an HTTP answer in the form of its API
 // (doors/http/error_form.h). A layer has an enum of reasons and a table with one row for each.

@@ -58,7 +58,7 @@ house::Setting AllowSetting() {
   };
   house::Setting setting = house::TextSetting(
       {kAllow,
-       "Where fetch of functions may go beside public addresses: public for nowhere else, "
+       "Addresses that fetch of functions may reach besides public ones: public for none, "
        "or a list of loopback, private and networks."},
       "TARGETS", "public, or a list such as loopback,private,10.1.0.0/16", normalize);
   setting.initial = "public";
@@ -119,13 +119,14 @@ class FunctionsLayer final : public house::Layer {
         {kTenantRate, "Synchronous invocations a second of each tenant; 0: without limit."}, 0, 0,
         kMaxRateLimit));
     declarations.AddSetting(house::CountSetting(
-        {kFunctionRate, "The same of each function that does not say otherwise."}, 0, 0,
-        kMaxRateLimit));
+        {kFunctionRate,
+         "Invocations a second of a function without a rate_limit of its own; 0: no limit."},
+        0, 0, kMaxRateLimit));
     declarations.AddSetting(AllowSetting());
     declarations.AddSetting(house::PathSetting(
         {kSecretFile,
-         "A file of secrets, one a line, the newest first, with which the environment "
-         "of functions is encrypted. Without it a version can have none."},
+         "A file of keys, one a line, the newest first, that encrypt the environment "
+         "variables of functions. Required for env and secrets."},
         "FILE"));
   }
 

@@ -22,8 +22,8 @@ class MetricsWriter {
                        Labels labels = {}) = 0;
   virtual void Gauge(std::string_view name, std::string_view help, double value,
                      Labels labels = {}) = 0;
-  // How often something was up to each bound and above the one before; the last count, of which
-  // there is one more than bounds, is of what was above all.
+  // counts[i] is the number of values in (bounds[i - 1], bounds[i]]; one more count, the last, is
+  // that of the values above all bounds.
   struct Distribution {
     std::span<const double> bounds;
     std::span<const uint64_t> counts;

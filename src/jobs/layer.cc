@@ -83,8 +83,8 @@ house::Setting AllowSetting() {
   };
   return house::WithDefaultText(
       house::TextSetting({kAllow,
-                          "Where webhooks may be sent beside public addresses: public for nowhere "
-                          "else, or a list of loopback, private and networks."},
+                          "Addresses that webhooks may reach besides public ones: public for none, "
+                          "or a list of loopback, private and networks."},
                          "TARGETS", "public, or a list such as loopback,private,10.1.0.0/16",
                          normalize),
       "loopback while all listens there, else public");

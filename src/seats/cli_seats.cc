@@ -196,7 +196,10 @@ const std::vector<ActionRow>& Actions() {
 }
 
 int Complain(const Terminal& terminal, const Error& error) {
-  terminal.Complain("seats: " + error.message);
+  const ReasonRow* const reason = FindReason(error);
+  const bool unknown_event = reason != nullptr && reason->reason == Reason::kNoSuchEvent;
+  terminal.Complain("seats: " + error.message +
+                    (unknown_event ? "; create it with: cairn seats create FILE" : ""));
   return house::kExitFailure;
 }
 

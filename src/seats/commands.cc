@@ -147,7 +147,8 @@ Result<ReserveRequest> ParseReserve(Args args) {
     }
   }
   if (!parser.Finish()) return Syntax(parser.error());
-  if (!chosen) return Refuse(Reason::kBadQuantity, "how many seats (BEST n), or which (SEATS …)?");
+  if (!chosen)
+    return Refuse(Reason::kBadQuantity, "say which seats you want: BEST quantity or SEATS seat …");
   return request;
 }
 

@@ -278,14 +278,22 @@ Result<EventDefinition> ParseDefinition(std::string_view id, std::string_view js
   return definition;
 }
 
+namespace {
+
+Error NoSuchEvent(std::string_view id) {
+  return Refuse(Reason::kNoSuchEvent, fmt::format("there is no event \"{}\"", id));
+}
+
+}  // namespace
+
 Result<Event> Event::Load(store::Transaction& transaction, const Keys& keys, std::string_view id) {
   if (!IsEventId(id)) {
-    return Refuse(Reason::kNoSuchEvent, fmt::format("event '{}'", Printable(id, 80)));
+    return NoSuchEvent(Printable(id, 80));
   }
   CAIRN_ASSIGN_OR_RETURN(data::JsonDocument document,
                          data::JsonDocument::Load(transaction, keys.db(), keys.State(id)));
   if (document.wrong_type()) return BadEvent(id, "is not a JSON document");
-  if (!document.exists()) return Refuse(Reason::kNoSuchEvent, fmt::format("event '{}'", id));
+  if (!document.exists()) return NoSuchEvent(id);
   Event event(transaction, std::string(id),
               std::make_unique<data::JsonDocument>(std::move(document)));
   CAIRN_RETURN_IF_ERROR(event.Read());
@@ -312,7 +320,7 @@ Result<void> Event::Read() {
 Result<Section> Event::LoadSection(std::string_view section) {
   const auto none = [&] {
     return Refuse(Reason::kNoSuchSection,
-                  fmt::format("section '{}' of event {}", Printable(section, 40), id_));
+                  fmt::format("event {} has no section \"{}\"", id_, Printable(section, 40)));
   };
   if (!IsSectionId(section)) return none();
   CAIRN_ASSIGN_OR_RETURN(const JsonCursor sections, Sections());

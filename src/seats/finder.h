@@ -8,7 +8,7 @@
 #include "seats/row_index.h"
 #include "seats/seat.h"
 
-// Best available: which seats of a section somebody gets who asks for a number of them.
+// Best available: picks the seats for a request of N seats in one section.
 //
 // The rows are looked at in the order of `prefer`. The first row with as many free seats side by
 // side gives them, from the left end of its first such run, or with kCenter as near to the middle

@@ -83,24 +83,24 @@ Result<void> TrackSellout(Context& context, const Event& event, const Counts& be
 // --- Seats ---------------------------------------------------------------------------------------
 
 // An event, one of its sections, and the seats of that, ready to be changed.
-struct Ground {
+struct OpenSection {
   Event event;
   Section section;
   SeatBits bits;
 };
 
-Result<Ground> OpenGround(Context& context, Event event, Section section) {
+Result<OpenSection> LoadOpenSection(Context& context, Event event, Section section) {
   CAIRN_ASSIGN_OR_RETURN(SeatBits bits,
                          SeatBits::Load(context.transaction, context.keys.db(),
                                         context.keys.Seats(event.id(), section.id), section.shape));
-  return Ground{std::move(event), std::move(section), std::move(bits)};
+  return OpenSection{std::move(event), std::move(section), std::move(bits)};
 }
 
-Result<Ground> OpenGround(Context& context, std::string_view event_id,
-                          std::string_view section_id) {
+Result<OpenSection> LoadOpenSection(Context& context, std::string_view event_id,
+                                    std::string_view section_id) {
   CAIRN_ASSIGN_OR_RETURN(Event event, Event::Load(context.transaction, context.keys, event_id));
   CAIRN_ASSIGN_OR_RETURN(Section section, event.LoadSection(section_id));
-  return OpenGround(context, std::move(event), std::move(section));
+  return LoadOpenSection(context, std::move(event), std::move(section));
 }
 
 std::vector<std::string> NamesOf(const Shape& shape, const std::vector<int64_t>& seats) {
@@ -111,14 +111,14 @@ std::vector<std::string> NamesOf(const Shape& shape, const std::vector<int64_t>&
 }
 
 // Refuses, naming the first, if a seat is in another state than `state`.
-Result<void> RequireState(Ground& ground, const std::vector<int64_t>& seats, SeatState state,
+Result<void> RequireState(OpenSection& opened, const std::vector<int64_t>& seats, SeatState state,
                           Reason reason) {
   for (const int64_t seat : seats) {
-    CAIRN_ASSIGN_OR_RETURN(const SeatState found, ground.bits.Get(seat));
+    CAIRN_ASSIGN_OR_RETURN(const SeatState found, opened.bits.Get(seat));
     if (found == state) continue;
     const std::string text =
-        fmt::format("of section {} is {}", ground.section.id, StateName(found));
-    const std::string name = SeatName(ground.section.shape, seat);
+        fmt::format("of section {} is {}", opened.section.id, StateName(found));
+    const std::string name = SeatName(opened.section.shape, seat);
     if (!ReasonRowOf(reason).names_subject)
       return Refuse(reason, fmt::format("seat {} {}", name, text));
     return RefuseSeat(reason, name, text);
@@ -141,35 +141,35 @@ constexpr Transition kPutBack{"unblocked", SeatState::kBlocked, SeatState::kAvai
 
 // Gives seats that are in `from` their new state, with everything that goes along: the first write
 // of each operation. `index` is the section's if it is at hand.
-Result<void> ChangeSeats(Context& context, Ground& ground, const std::vector<int64_t>& seats,
+Result<void> ChangeSeats(Context& context, OpenSection& opened, const std::vector<int64_t>& seats,
                          const Transition& transition, std::optional<RowIndex> index = {}) {
-  const Counts before = ground.event.counts();
-  const int64_t last_change = ground.event.updated_at();
+  const Counts before = opened.event.counts();
+  const int64_t last_change = opened.event.updated_at();
   const bool moves_free =
       transition.from == SeatState::kAvailable || transition.to == SeatState::kAvailable;
   // A stored index carries the version of the bits, so it is written whenever they are.
-  if (!index && (moves_free || RowIndex::IsStored(ground.section.shape))) {
+  if (!index && (moves_free || RowIndex::IsStored(opened.section.shape))) {
     CAIRN_ASSIGN_OR_RETURN(
         index,
         RowIndex::Load(context.transaction, context.keys.db(),
-                       context.keys.Rows(ground.event.id(), ground.section.id), ground.bits));
+                       context.keys.Rows(opened.event.id(), opened.section.id), opened.bits));
   }
   const uint8_t longest = index ? index->longest() : 0;
-  CAIRN_RETURN_IF_ERROR(ground.bits.Set(seats, transition.to));
-  ground.bits.Save();
-  if (moves_free) CAIRN_RETURN_IF_ERROR(index->Refresh(seats, ground.bits));
+  CAIRN_RETURN_IF_ERROR(opened.bits.Set(seats, transition.to));
+  opened.bits.Save();
+  if (moves_free) CAIRN_RETURN_IF_ERROR(index->Refresh(seats, opened.bits));
   if (index) index->Save();
-  if (index && index->longest() != longest && ground.section.place) {
+  if (index && index->longest() != longest && opened.section.place) {
     CAIRN_RETURN_IF_ERROR(SectionIndex::Update(context.transaction, context.keys.db(),
-                                               context.keys.Sections(ground.event.id()),
-                                               *ground.section.place, index->longest()));
+                                               context.keys.Sections(opened.event.id()),
+                                               *opened.section.place, index->longest()));
   }
-  CAIRN_RETURN_IF_ERROR(ground.event.Move(ground.section, static_cast<int64_t>(seats.size()),
+  CAIRN_RETURN_IF_ERROR(opened.event.Move(opened.section, static_cast<int64_t>(seats.size()),
                                           transition.from, transition.to));
-  ground.event.Save();
-  CAIRN_RETURN_IF_ERROR(TrackSellout(context, ground.event, before));
-  Announce(context, ground.event, ground.section,
-           {transition.what, transition.to, NamesOf(ground.section.shape, seats)}, last_change);
+  opened.event.Save();
+  CAIRN_RETURN_IF_ERROR(TrackSellout(context, opened.event, before));
+  Announce(context, opened.event, opened.section,
+           {transition.what, transition.to, NamesOf(opened.section.shape, seats)}, last_change);
   return {};
 }
 
@@ -326,7 +326,7 @@ Result<void> CheckLimits(Context& context, const Event& event, const ReserveRequ
 
 // The seats that a request gets, and where.
 struct Choice {
-  Ground ground;
+  OpenSection opened;
   std::vector<int64_t> seats;
   std::optional<RowIndex> index;
 };
@@ -344,9 +344,10 @@ Result<Choice> ChooseManual(Context& context, Event event, const ReserveRequest&
   CAIRN_ASSIGN_OR_RETURN(Section section, event.LoadSection(request.section));
   CAIRN_ASSIGN_OR_RETURN(std::vector<int64_t> seats,
                          ParseSeats(section.shape, section.id, request.seats));
-  CAIRN_ASSIGN_OR_RETURN(Ground ground, OpenGround(context, std::move(event), std::move(section)));
-  CAIRN_RETURN_IF_ERROR(RequireState(ground, seats, SeatState::kAvailable, Reason::kSeatTaken));
-  return Choice{std::move(ground), std::move(seats), std::nullopt};
+  CAIRN_ASSIGN_OR_RETURN(OpenSection opened,
+                         LoadOpenSection(context, std::move(event), std::move(section)));
+  CAIRN_RETURN_IF_ERROR(RequireState(opened, seats, SeatState::kAvailable, Reason::kSeatTaken));
+  return Choice{std::move(opened), std::move(seats), std::nullopt};
 }
 
 FindOptions OptionsOf(const ReserveRequest& request) {
@@ -471,17 +472,17 @@ Result<Choice> Choose(Context& context, Event event, const ReserveRequest& reque
 }
 
 Booking NewBooking(const ReserveRequest& request, const Choice& choice, Timestamp now) {
-  const Ground& ground = choice.ground;
-  const int64_t hold_seconds = request.hold_seconds.value_or(ground.event.settings().hold_seconds);
+  const OpenSection& opened = choice.opened;
+  const int64_t hold_seconds = request.hold_seconds.value_or(opened.event.settings().hold_seconds);
   Booking booking{.id = request.booking,
-                  .event = ground.event.id(),
-                  .section = ground.section.id,
+                  .event = opened.event.id(),
+                  .section = opened.section.id,
                   .mode = request.mode,
                   .asked = request.seats,
                   .quantity = static_cast<int64_t>(choice.seats.size()),
                   .buyer = request.buyer,
-                  .seats = NamesOf(ground.section.shape, choice.seats)};
-  booking.total_price = ground.section.price * booking.quantity;
+                  .seats = NamesOf(opened.section.shape, choice.seats)};
+  booking.total_price = opened.section.price * booking.quantity;
   booking.created_at = booking.updated_at = now;
   booking.expires_at = Timestamp::FromMillis(now.millis() + hold_seconds * 1000);
   return booking;
@@ -489,8 +490,8 @@ Booking NewBooking(const ReserveRequest& request, const Choice& choice, Timestam
 
 // --- What has happened to a booking --------------------------------------------------------------
 
-Result<Answer> AnswerNow(const Ground& ground, Booking booking) {
-  return Answer{std::move(booking), ground.section.counts, ground.event.counts()};
+Result<Answer> AnswerNow(const OpenSection& opened, Booking booking) {
+  return Answer{std::move(booking), opened.section.counts, opened.event.counts()};
 }
 
 // The answer of an operation that had been done before.
@@ -506,7 +507,7 @@ Result<Booking> FindBooking(Context& context, const BookingRef& ref) {
                          RequireBooking(context.transaction, context.keys, ref.id));
   if (!ref.event.empty() && booking.event != ref.event) {
     return Refuse(Reason::kNoSuchBooking,
-                  fmt::format("booking {} of event '{}'", ref.id, Printable(ref.event, 80)));
+                  fmt::format("event \"{}\" has no booking {}", Printable(ref.event, 80), ref.id));
   }
   if (!ref.section.empty() && booking.section != ref.section) {
     return Refuse(Reason::kNoSuchBooking, fmt::format("booking {} has no seats in section '{}'",
@@ -535,31 +536,32 @@ Result<void> RequireHeld(const Booking& booking, Timestamp now) {
 
 // Opens the booking's section and makes sure that its seats are in the state they should be in.
 struct Held {
-  Ground ground;
+  OpenSection opened;
   std::vector<int64_t> seats;
 };
 Result<Held> OpenHeld(Context& context, const Booking& booking, SeatState state) {
-  CAIRN_ASSIGN_OR_RETURN(Ground ground, OpenGround(context, booking.event, booking.section));
+  CAIRN_ASSIGN_OR_RETURN(OpenSection opened,
+                         LoadOpenSection(context, booking.event, booking.section));
   CAIRN_ASSIGN_OR_RETURN(std::vector<int64_t> seats,
-                         ParseSeats(ground.section.shape, ground.section.id, booking.seats));
-  CAIRN_RETURN_IF_ERROR(RequireState(ground, seats, state, Reason::kBadEvent));
-  return Held{std::move(ground), std::move(seats)};
+                         ParseSeats(opened.section.shape, opened.section.id, booking.seats));
+  CAIRN_RETURN_IF_ERROR(RequireState(opened, seats, state, Reason::kBadEvent));
+  return Held{std::move(opened), std::move(seats)};
 }
 
 // The booking loses its seats and ends as `status`.
 Result<Answer> GiveUp(Context& context, Booking booking, const Transition& transition,
                       Status status, std::string_view why) {
   CAIRN_ASSIGN_OR_RETURN(Held held, OpenHeld(context, booking, transition.from));
-  CAIRN_RETURN_IF_ERROR(ChangeSeats(context, held.ground, held.seats, transition));
+  CAIRN_RETURN_IF_ERROR(ChangeSeats(context, held.opened, held.seats, transition));
   if (booking.status == Status::kReserved) CancelHoldTimer(context, booking);
-  CAIRN_RETURN_IF_ERROR(AddSeatsOfBuyer(context, held.ground.event, booking,
+  CAIRN_RETURN_IF_ERROR(AddSeatsOfBuyer(context, held.opened.event, booking,
                                         -static_cast<int64_t>(held.seats.size())));
   CAIRN_RETURN_IF_ERROR(UnlistBooking(context, booking));
   booking.status = status;
   booking.updated_at = context.transaction.now();
   booking.error_message = why;
   CAIRN_RETURN_IF_ERROR(UpdateBooking(context.transaction, context.keys, booking));
-  return AnswerNow(held.ground, std::move(booking));
+  return AnswerNow(held.opened, std::move(booking));
 }
 
 // BLOCK and UNBLOCK.
@@ -567,15 +569,16 @@ Result<BlockAnswer> ChangeSale(Context& context, const SaleRequest& request,
                                const Transition& transition, Reason refusal) {
   const std::vector<std::string>& names = request.seats;
   if (names.empty() || names.size() > kMaxSeatsPerBlock) {
-    return Refuse(Reason::kBadQuantity, fmt::format("{} seats are named; from 1 to {} can be",
-                                                    names.size(), kMaxSeatsPerBlock));
+    return Refuse(Reason::kBadQuantity, fmt::format("name 1 to {} seats; the request has {}",
+                                                    kMaxSeatsPerBlock, names.size()));
   }
-  CAIRN_ASSIGN_OR_RETURN(Ground ground, OpenGround(context, request.event, request.section));
+  CAIRN_ASSIGN_OR_RETURN(OpenSection opened,
+                         LoadOpenSection(context, request.event, request.section));
   CAIRN_ASSIGN_OR_RETURN(const std::vector<int64_t> seats,
-                         ParseSeats(ground.section.shape, ground.section.id, names));
-  CAIRN_RETURN_IF_ERROR(RequireState(ground, seats, transition.from, refusal));
-  CAIRN_RETURN_IF_ERROR(ChangeSeats(context, ground, seats, transition));
-  return BlockAnswer{ground.section.counts, ground.event.counts()};
+                         ParseSeats(opened.section.shape, opened.section.id, names));
+  CAIRN_RETURN_IF_ERROR(RequireState(opened, seats, transition.from, refusal));
+  CAIRN_RETURN_IF_ERROR(ChangeSeats(context, opened, seats, transition));
+  return BlockAnswer{opened.section.counts, opened.event.counts()};
 }
 
 Result<void> RemoveKey(Context& context, const std::string& key) {
@@ -631,7 +634,8 @@ Result<Answer> Reserve(Context& context, const ReserveRequest& request) {
   }
   if (known) {
     return Refuse(Reason::kBookingConflict,
-                  fmt::format("booking {} was made with other arguments", request.booking));
+                  fmt::format("booking {} exists with different arguments; use another booking id",
+                              request.booking));
   }
   CAIRN_ASSIGN_OR_RETURN(Event event,
                          Event::Load(context.transaction, context.keys, request.event));
@@ -643,15 +647,15 @@ Result<Answer> Reserve(Context& context, const ReserveRequest& request) {
 
   Booking booking = NewBooking(request, choice, context.transaction.now());
   CAIRN_RETURN_IF_ERROR(
-      ChangeSeats(context, choice.ground, choice.seats, kReserve, std::move(choice.index)));
+      ChangeSeats(context, choice.opened, choice.seats, kReserve, std::move(choice.index)));
   booking.request = canonical;
-  booking.section_counts = choice.ground.section.counts;
-  booking.event_counts = choice.ground.event.counts();
+  booking.section_counts = choice.opened.section.counts;
+  booking.event_counts = choice.opened.event.counts();
   CAIRN_RETURN_IF_ERROR(AddBooking(context.transaction, context.keys, booking));
   CAIRN_RETURN_IF_ERROR(ListBooking(context, booking));
-  CAIRN_RETURN_IF_ERROR(AddSeatsOfBuyer(context, choice.ground.event, booking, quantity));
+  CAIRN_RETURN_IF_ERROR(AddSeatsOfBuyer(context, choice.opened.event, booking, quantity));
   SetHoldTimer(context, booking);
-  return AnswerNow(choice.ground, std::move(booking));
+  return AnswerNow(choice.opened, std::move(booking));
 }
 
 void AddBookingScopes(const Keys& keys, const BookingRef& booking, store::Scopes& scopes) {
@@ -665,12 +669,12 @@ Result<Answer> Pay(Context& context, const BookingRef& ref) {
   if (booking.status == Status::kPaid) return AnswerAgain(context, std::move(booking));
   CAIRN_RETURN_IF_ERROR(RequireHeld(booking, context.transaction.now()));
   CAIRN_ASSIGN_OR_RETURN(Held held, OpenHeld(context, booking, SeatState::kReserved));
-  CAIRN_RETURN_IF_ERROR(ChangeSeats(context, held.ground, held.seats, kSell));
+  CAIRN_RETURN_IF_ERROR(ChangeSeats(context, held.opened, held.seats, kSell));
   CancelHoldTimer(context, booking);
   booking.status = Status::kPaid;
   booking.paid_at = booking.updated_at = context.transaction.now();
   CAIRN_RETURN_IF_ERROR(UpdateBooking(context.transaction, context.keys, booking));
-  return AnswerNow(held.ground, std::move(booking));
+  return AnswerNow(held.opened, std::move(booking));
 }
 
 Result<Answer> Cancel(Context& context, const BookingRef& ref) {

@@ -204,7 +204,8 @@ TEST_F(OperationsTest, BadSeatsAreRefusedEachInItsOwnWords) {
 }
 
 TEST_F(OperationsTest, BadRequestsAreRefusedEachInItsOwnWords) {
-  ExpectRefused({"SEAT.RESERVE", "none", "b", "A-1", "BEST", "1"}, "NO_SUCH_EVENT event 'none'");
+  ExpectRefused({"SEAT.RESERVE", "none", "b", "A-1", "BEST", "1"},
+                "NO_SUCH_EVENT there is no event \"none\"");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "B-1", "BEST", "1"},
                 "NO_SUCH_SECTION section 'B-1' of event e");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A", "BEST", "1"},
@@ -223,7 +224,7 @@ TEST_F(OperationsTest, BadRequestsAreRefusedEachInItsOwnWords) {
                 "BAD_QUANTITY quantity is 1, but 2 seats are named");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "SEATS"}, "BAD_QUANTITY mode manual needs seats");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "ADJACENT"},
-                "BAD_QUANTITY how many seats (BEST n), or which (SEATS …)?");
+                "BAD_QUANTITY say which seats you want: BEST quantity or SEATS seat …");
   ExpectRefused({"SEAT.RESERVE", "e", "b c", "A-1", "BEST", "1"},
                 "BAD_REQUEST a booking id has 1 to 128 letters, digits, '_', '-', '.', ':'");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "HOLD", "0", "BEST", "1"},
@@ -257,7 +258,9 @@ TEST_F(OperationsTest, TheSameBookingAgainIsTheSameAnswer) {
            {"SEAT.RESERVE", "e", "b1", "A-1", "HOLD", "60", "ADJACENT", "BEST", "2"},
            {"SEAT.RESERVE", "e", "b1", "any", "HOLD", "60", "BEST", "2"},
            {"SEAT.RESERVE", "e", "b1", "A-1", "HOLD", "60", "SEATS", "1-1", "1-2"}}) {
-    ExpectRefused(other, "BOOKING_CONFLICT booking b1 was made with other arguments");
+    ExpectRefused(
+        other,
+        "BOOKING_CONFLICT booking b1 exists with different arguments; use another booking id");
   }
 }
 
@@ -384,7 +387,7 @@ TEST_F(OperationsTest, OnlyAHoldCanBePaid) {
   ExpectRefused({"SEAT.PAY", "e", "none"}, "NO_SUCH_BOOKING booking 'none'");
   Reserve("b1", "1-1");
   server_.Create("other", 1, 1);
-  ExpectRefused({"SEAT.PAY", "other", "b1"}, "NO_SUCH_BOOKING booking b1 of event 'other'");
+  ExpectRefused({"SEAT.PAY", "other", "b1"}, "NO_SUCH_BOOKING event \"other\" has no booking b1");
   ExpectRefused({"SEAT.PAY", "e", "b1", "SECTION", "A-2"},
                 "NO_SUCH_BOOKING booking b1 has no seats in section 'A-2'");
   server_.Json({"SEAT.RELEASE", "e", "b1"});

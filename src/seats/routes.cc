@@ -423,7 +423,7 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
        .summary = "Creates an event.",
        .request_schema = kDefinitionSchema,
        .responses = {{201, "It is on sale.", kEventSchema},
-                     {200, "It had been created so before.", kEventSchema},
+                     {200, "The event exists with the same definition.", kEventSchema},
                      {409, "There is another event with this id."},
                      {422, "The definition is invalid."}}},
       PostEvent);
@@ -441,7 +441,7 @@ void AddSeatRoutes(const RouteParts& given, doors::RouteTable& table) {
        .path = "/v1/events/{id}/stream",
        .permission = "seats.read",
        .summary = "Server-sent events: a snapshot, then every change; goes on after Last-Event-ID.",
-       .query = {{"last_event_id", "Where a browser that cannot send the header has come to."}},
+       .query = {{"last_event_id", "Replaces Last-Event-ID where a browser cannot send it."}},
        .responses = {{200, "The stream.", "", "text/event-stream"}, {404, "It does not exist."}}},
       GetStream);
   change("/v1/events/{id}/sections/{section}/block", "seats.manage",

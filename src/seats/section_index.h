@@ -7,8 +7,8 @@
 #include "data/value/string_value.h"
 #include "store/transaction.h"
 
-// Which sections of an event are worth a look for somebody who takes any, so that passing over
-// those that are sold out costs nothing. A string, one byte for each section in the order of the
+// The longest run of free seats of each section of an event, so that a request for seats of any
+// section skips those that cannot serve it. A string, one byte for each section in the order of the
 // layout:
 //
 //   longest:1 × sections        the longest run of free seats in the section, 255 for that and more

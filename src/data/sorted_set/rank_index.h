@@ -75,7 +75,7 @@ class RankIndex {
 
   // How many keys are smaller than `order_key`.
   Result<uint64_t> Rank(BytesView order_key);
-  // The key that has so many smaller ones; nullopt if there are not so many keys.
+  // The key at rank `rank`, the smallest being 0; nullopt if there are fewer keys.
   Result<std::optional<Bytes>> Select(uint64_t rank);
 
  private:

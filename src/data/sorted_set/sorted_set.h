@@ -36,7 +36,7 @@
 // follow. Without the bit the index is one of pages, and what stands for last_node is how many
 // pages its highest level has. Bit 40 says that there is a filter.
 //
-// The floor spares what takes from the front, as queues do, the way over what others have taken.
+// The floor lets pops from the front skip the rows that earlier pops have deleted.
 namespace cairn::data {
 
 inline constexpr size_t kScoreBytes = 8;

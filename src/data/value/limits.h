@@ -74,8 +74,8 @@ inline constexpr size_t kMaxScriptCacheBytes = 256UL * 1024 * 1024;
 // Bytes of one library of functions.
 inline constexpr size_t kMaxLibraryBytes = 16UL * 1024 * 1024;
 
-// What an approximate trim of a stream (MAXLEN ~) removes at most, unless LIMIT says else: so many
-// nodes, but at most so many entries, and so many where a node has no bound.
+// What one approximate trim of a stream (MAXLEN ~) removes at most, unless it has a LIMIT: nodes;
+// entries of these; entries where the size of a node is not bounded.
 inline constexpr uint64_t kStreamTrimNodes = 100;
 inline constexpr uint64_t kStreamTrimEntries = 1'000'000;
 inline constexpr uint64_t kStreamTrimEntriesUnbounded = 10'000;

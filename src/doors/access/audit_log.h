@@ -20,7 +20,7 @@
 #include "store/store.h"
 #include "store/transaction.h"
 
-// Who has changed what, and how often whom something was refused. Rows of the space `system`:
+// The audit log: every change with its author, and counts of refusals. Rows of the space `system`:
 //
 //   audit/ time:8 number:8          →  JSON: principal, role, method, path, status, duration_us,
 //                                      query, detail: one change
@@ -39,8 +39,8 @@ struct AuditEntry {
   int64_t duration_us = 0;
   std::string query;
   std::string detail = {};  // which key was made, where it came from: never a secret
-  // What it is counted as where it is counted: the route, the command. Not stored. Of these there
-  // are only so many, whatever clients send.
+  // What it is counted as where it is counted: the route, the command. Not stored. Clients cannot
+  // make new kinds, so their number is bounded.
   std::string kind = {};
 };
 

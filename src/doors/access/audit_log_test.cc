@@ -160,7 +160,7 @@ TEST_F(AuditLogTest, RefusalsAreCountedInOneRow) {
   Append(log, "change");
   const Timestamp first = clock_.Now();
   for (int i = 0; i < 50'000; ++i) {
-    log.Count(Refusal("/queues:" + std::to_string(i)));
+    log.Count(Refusal("/things:" + std::to_string(i)));
     // Written in between, as the thread does: the row grows.
     if (i % 10'000 == 0) {
       ASSERT_TRUE(log.Flush().ok());
@@ -171,7 +171,7 @@ TEST_F(AuditLogTest, RefusalsAreCountedInOneRow) {
   const std::vector<AuditRow> rows = Rows();
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].count, 50'000U);
-  EXPECT_EQ(rows[0].entry.path, "/queues:49999");
+  EXPECT_EQ(rows[0].entry.path, "/things:49999");
   EXPECT_EQ(rows[0].first, first);
   EXPECT_EQ(rows[0].time.us, first.us + 49'999'000);
   EXPECT_EQ(rows[1].entry.path, "change");

@@ -11,7 +11,7 @@ namespace cairn::doors {
 // What somebody may touch, by kind of resource. Layers name the kinds; each kind's names are
 // patterns:
 //
-//   queue   emails,reports.*
+//   key     cart:*,user:*
 //   event   summer-2026
 //
 // A kind that is not listed is closed. Whoever may touch everything has no grants: a null pointer
@@ -22,7 +22,7 @@ class Grants {
 
   // Null: nothing of this kind.
   const NamePatterns* Find(std::string_view kind) const;
-  // "queue emails,reports.*; event summer-2026"
+  // "event summer-2026; key cart:*,user:*"
   std::string Describe() const;
 
  private:

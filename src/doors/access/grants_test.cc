@@ -7,17 +7,17 @@ namespace {
 
 Grants Example() {
   Grants grants;
-  grants.Add("queue", *NamePatterns::Parse("emails,reports.*"));
+  grants.Add("key", *NamePatterns::Parse("emails,reports.*"));
   grants.Add("event", *NamePatterns::Parse("summer"));
   return grants;
 }
 
 TEST(GrantsTest, NamesAreGrantedByKind) {
   const Grants grants = Example();
-  EXPECT_TRUE(Allows(NamesOf(&grants, "queue"), "reports.daily"));
-  EXPECT_FALSE(Allows(NamesOf(&grants, "queue"), "summer"));
+  EXPECT_TRUE(Allows(NamesOf(&grants, "key"), "reports.daily"));
+  EXPECT_FALSE(Allows(NamesOf(&grants, "key"), "summer"));
   EXPECT_TRUE(Allows(NamesOf(&grants, "event"), "summer"));
-  EXPECT_EQ(grants.Describe(), "event summer; queue emails,reports.*");
+  EXPECT_EQ(grants.Describe(), "event summer; key emails,reports.*");
 }
 
 TEST(GrantsTest, AKindThatIsNotListedIsClosed) {
@@ -27,16 +27,16 @@ TEST(GrantsTest, AKindThatIsNotListedIsClosed) {
 }
 
 TEST(GrantsTest, WithoutGrantsEverythingIsOpen) {
-  EXPECT_EQ(NamesOf(nullptr, "queue"), nullptr);
-  EXPECT_TRUE(Allows(NamesOf(nullptr, "queue"), "any"));
-  for (const Touches touches : {Touches::Anything(), Touches::Nothing(), Touches::Only("queue")}) {
+  EXPECT_EQ(NamesOf(nullptr, "key"), nullptr);
+  EXPECT_TRUE(Allows(NamesOf(nullptr, "key"), "any"));
+  for (const Touches touches : {Touches::Anything(), Touches::Nothing(), Touches::Only("key")}) {
     EXPECT_TRUE(touches.OpenTo(nullptr));
   }
 }
 
 TEST(GrantsTest, ARowIsOpenIfItsKindIsGranted) {
   const Grants grants = Example();
-  EXPECT_TRUE(Touches::Only("queue").OpenTo(&grants));
+  EXPECT_TRUE(Touches::Only("key").OpenTo(&grants));
   EXPECT_TRUE(Touches::Nothing().OpenTo(&grants));
   EXPECT_FALSE(Touches::Only("actor").OpenTo(&grants));
   EXPECT_FALSE(Touches::Anything().OpenTo(&grants));

@@ -27,7 +27,7 @@ class Principal {
 
   const std::string& name() const { return name_; }
   const std::string& role() const { return role_; }
-  // An empty permission is what everybody has who was let in.
+  // Every authenticated caller has the empty permission.
   bool Allows(std::string_view permission) const {
     return permission.empty() || std::ranges::find(permissions_, permission) != permissions_.end();
   }

@@ -315,7 +315,7 @@ void AddClientCommands(Instance& instance) {
        "(ON | OFF)", Switch(&Session::no_evict), kChangesNothing},
       {"client|no-touch", 3, kUser, "7.2.0", "Marks the connection as not touching keys.",
        "(ON | OFF)", Switch(&Session::no_touch)},
-      {"client|pause", -3, kOperator, "2.9.50", "Lets requests wait for a time.",
+      {"client|pause", -3, kOperator, "2.9.50", "Delays commands of clients for a time.",
        "timeout:integer [WRITE | ALL]", ClientPauseCommand},
       {"client|unblock", -3, kOperator, "5.0.0", "Ends the wait of a blocked client.",
        "client-id:integer [TIMEOUT | ERROR]", ClientUnblock},

@@ -91,9 +91,9 @@ enum class KeySearch : uint8_t {
   kRange,
   // Their number stands at args[first], they follow it.
   kCounted,
-  // Behind the word `keyword`, looked for from args[first] on: one, or for a `last` of -1 those up
-  // to
-  // the end, of which `limit` 2 means the first half. Shown only: Command::find_keys finds them.
+  // After the word `keyword`, searched for from args[first] on: one argument, or for a `last` of -1
+  // all that follow (with `limit` 2 the first half of them).
+  // Shown only: Command::find_keys finds them.
   kKeyword,
   // Command::find_keys knows.
   kUnknown,

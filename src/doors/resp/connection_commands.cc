@@ -264,7 +264,7 @@ void AddConnectionCommands(Instance& instance) {
        .group = "connection",
        .since = "6.2.0",
        .complexity = "O(1)",
-       .summary = "Makes the connection as good as new.",
+       .summary = "Resets the connection.",
        .connection = Reset},
   };
   instance.commands().Add(kRows);

@@ -114,7 +114,7 @@ class Waiters {
   void FoundNothing(uint64_t place, store::Topic topic);
 
   // Lets those in line look, the longest waiting first, until there is nothing left for them.
-  // On the loop of `by`, in its group. Who is served is in no line any more.
+  // On the loop of `by`, in its group. A waiter that was served leaves its lines.
   void ServeNow(store::Topic topic, Turn& by);
   // Takes the waiter out of its lines. False if it is in none, because it has been served, or is
   // being served just now; if that fails, it is asked again.
@@ -137,7 +137,7 @@ class Waiters {
   Claim ClaimNext(store::Topic topic, uint64_t after, const std::set<std::string_view>& done);
   // A waiter for itself. kNobody: it has been served.
   Claimed ClaimOwn(uint64_t place);
-  // It was not served. Does nothing to who has left.
+  // It was not served. No effect if the waiter has left.
   void Release(uint64_t place);
   // It was served, and leaves its lines.
   void Settle(uint64_t place);

@@ -117,7 +117,7 @@ std::vector<VerbOption> FnOptions() {
        .least = 0,
        .most = 65'535},
       {"allow", "TARGETS",
-       "test, dev: where fetch may go beside public addresses, as the setting functions.allow "
+       "test, dev: addresses fetch may reach besides public ones, as the setting functions.allow "
        "(default: public)"},
   };
   options.insert(options.end(), own.begin(), own.end());

@@ -49,7 +49,7 @@ Result<void> CheckFunction(const Context& context, const FunctionName& function)
   CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kFunction, function.name));
   if (context.Allows(function)) return {};
   return Refuse(Code::kResourceMismatch,
-                fmt::format("the key does not reach the function {}", ResourceName(function)));
+                fmt::format("this key may not use the function {}", ResourceName(function)));
 }
 
 void AddFunctionScopes(const FunctionName& function, store::Scopes& scopes) {

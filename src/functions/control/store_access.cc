@@ -38,7 +38,7 @@ class OperationWork final : public doors::Work {
 
 Result<void> CheckKey(const StoreAccess& access) {
   if (access.principal == nullptr || !access.principal->ended()) return {};
-  return Refuse(Code::kInvalidToken, "the key is not valid any more");
+  return Refuse(Code::kInvalidToken, "the key is no longer valid");
 }
 
 }  // namespace

@@ -579,7 +579,8 @@ awaitable<HttpResponse> RunAwait(SharedCodeq parts, codeq::AwaitedResult what,
     error = found.error();
   } else if (!*found) {
     error = wait_ms == 0
-                ? Refuse(Code::kNotFound, "there is no result of this request, or no longer")
+                ? Refuse(Code::kNotFound,
+                         "no result of this request: not published yet, or older than ten minutes")
                 : Refuse(Code::kCorrelationTimeout, "no result came in the time given");
   }
   if (error) {

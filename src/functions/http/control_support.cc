@@ -76,7 +76,7 @@ void ControlRows::Add(doors::Route route, Function function) {
         {403, "The key does not reach this function."},
         {404, "There is nothing of this name."},
         {409, "It is in another state than the request needs."},
-        {410, "It was there; its time is up."},
+        {410, "It existed but has expired."},
         {413, "It is too large, or there are too many."},
         {503, "The store takes no requests now."}}) {
     route.responses.push_back({status, what, kFunctionErrorSchema});

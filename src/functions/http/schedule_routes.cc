@@ -167,7 +167,7 @@ void AddScheduleRoutes(const ControlParts& parts, doors::RouteTable& table) {
   rows.Add({.method = "PUT",
             .path = kSchedulePath,
             .permission = kSchedulePermission,
-            .summary = "Changes what is given; the rest stays.",
+            .summary = "Updates the given settings; the others are unchanged.",
             .request_schema = kScheduleUpdateSchema,
             .responses = {{200, "The schedule.", kScheduleSchema}}},
            PutSchedule);
@@ -186,7 +186,7 @@ void AddScheduleRoutes(const ControlParts& parts, doors::RouteTable& table) {
   rows.Add({.method = "POST",
             .path = kDisableSchedulePath,
             .permission = kSchedulePermission,
-            .summary = "Lets no tick happen until the schedule is enabled.",
+            .summary = "Disables the schedule: it does not fire until it is enabled.",
             .responses = {{200, "The schedule.", kScheduleSchema}}},
            PostDisableSchedule);
 }

@@ -449,9 +449,10 @@ Result<void> Invoker::Admit(const Invocation& invocation, const VersionMeta& ver
   if (const auto wait_ms = rates_.Take(name, rate)) return refuse(name, *wait_ms);
   if (invocation.mode == Invocation::Mode::kSync &&
       !HasSlot(invocation.function, version.version, config.max_concurrency)) {
-    return Refuse(Code::kConcurrencyLimited,
-                  fmt::format("{} runs {} times now, which is its max_concurrency", name,
-                              config.max_concurrency));
+    return Refuse(
+        Code::kConcurrencyLimited,
+        fmt::format("{} already runs {} times at once, its max_concurrency; try again later", name,
+                    config.max_concurrency));
   }
   return {};
 }

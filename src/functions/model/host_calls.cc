@@ -84,8 +84,8 @@ Result<void> CheckKv(const Capabilities& capabilities, const KvCall& call) {
   const auto allows = [&](const std::string& prefix) { return call.key.starts_with(prefix); };
   if (std::ranges::none_of(capabilities.kv_prefixes, allows)) {
     return Refuse(Code::kCapabilityDenied,
-                  fmt::format("no prefix in the manifest's capabilities.kv.prefixes begins the key "
-                              "that cs.kv.{} was called with",
+                  fmt::format("cs.kv.{}: the key must start with a prefix in the manifest's "
+                              "capabilities.kv.prefixes",
                               name));
   }
   return {};

@@ -163,7 +163,7 @@ void AddScheduleCommands(doors::Instance& instance, const SecretKeys& secrets, R
   rows.AddWrite({.name = "fn.schedule|disable",
                  .arity = 3,
                  .complexity = "O(1)",
-                 .summary = "Lets no tick happen until the schedule is enabled.",
+                 .summary = "Disables the schedule: it does not fire until it is enabled.",
                  .syntax = "schedule"},
                 AddScopesOf, Enable(false));
   rows.AddWrite({.name = "fn.schedule|delete",

@@ -222,7 +222,7 @@ Result<FetchCall> ParseFetch(std::string_view arguments) {
 
 Result<void> CheckFetchUrl(const Capabilities& capabilities, const std::string& url) {
   const std::string host = outside::HostOfUrl(url);
-  if (host.empty()) return Refuse(Code::kValidation, "fetch: this is no URL of http or https");
+  if (host.empty()) return Refuse(Code::kValidation, "fetch: not an http or https URL");
   const auto named = [&](const std::string& allowed) { return EqualsIgnoreCase(allowed, host); };
   if (std::ranges::any_of(capabilities.allow_hosts, named)) return {};
   return Refuse(Code::kCapabilityDenied,

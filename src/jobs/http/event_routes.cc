@@ -217,8 +217,8 @@ void AddEventRoutes(const SharedParts& parts, doors::RouteTable& table) {
                       {"job_ids", "Only of these."},
                       {"types", "Only of these kinds."},
                       {"last_event_id",
-                       "Where a browser that cannot send the header has come to; "
-                       "0: with the oldest that is kept."}},
+                       "Replaces Last-Event-ID where a browser cannot send it; 0 starts "
+                       "with the oldest event that is kept."}},
             .responses = {{200, "The stream.", "", "text/event-stream"},
                           Refused(400, "The request is invalid.")}},
            GetEvents);

@@ -212,7 +212,7 @@ void AddOneJobRoutes(const SharedParts& parts, doors::RouteTable& table) {
               .permission = "jobs.get",
               .touches = doors::Touches::Only(kQueueKind),
               .summary = summary,
-              .responses = {{200, "It is this.", schema}, Refused(404, "There is no such job.")}},
+              .responses = {{200, "The job.", schema}, Refused(404, "There is no such job.")}},
              function);
   };
   const auto change = [&](std::string_view method, std::string_view path, std::string_view summary,

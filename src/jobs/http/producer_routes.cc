@@ -213,7 +213,8 @@ awaitable<Result<HttpReply>> PostBatch(SharedParts parts, const RouteCall& call)
 
 awaitable<Result<HttpReply>> PostBatchJobs(SharedParts parts, const RouteCall& call) {
   Result<EnqueueBatchRequest> several = ParseSeveral(call.request);
-  if (several.ok() && several->batch) several = Bad("batch: these jobs join one");
+  if (several.ok() && several->batch)
+    several = Bad("remove `batch`: the jobs join the batch that the path names");
   if (several.ok()) {
     for (EnqueueRequest& job : several->jobs) job.batch_id = call.PathValue("id");
   }
@@ -234,56 +235,61 @@ awaitable<Result<HttpReply>> GetOneBatch(SharedParts parts, const RouteCall& cal
 }  // namespace
 
 void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
-  AddRoute(parts, table,
-           {.method = "POST",
-            .path = "/api/v1/enqueue",
-            .permission = "jobs.enqueue",
-            .touches = doors::Touches::Only(kQueueKind),
-            .summary = "Adds a job. A traceparent goes with it; Idempotency-Key may be a header.",
-            .request_schema = kEnqueueSchema,
-            .checks_body_itself = true,
-            .responses = {{201, "The job is there.", kEnqueuedSchema},
-                          {200, "It was there: `job_id` holds the key.", kEnqueuedSchema},
-                          Refused(400, "The request is invalid."),
-                          Refused(404, "It names a job or batch that does not exist."),
-                          Refused(409, "It names something that is not open for it."),
-                          Refused(413, "It is too large.")},
-            .body_limit = kMaxEnqueueBodyBytes},
-           PostEnqueue);
-  AddRoute(parts, table,
-           {.method = "POST",
-            .path = "/api/v1/enqueue/batch",
-            .permission = "jobs.enqueue",
-            .touches = doors::Touches::Only(kQueueKind),
-            .summary = "Adds jobs, all or none. With `batch` they are one, which calls back when "
-                       "all have ended.",
-            .request_schema = kEnqueueBatchSchema,
-            .checks_body_itself = true,
-            .responses = {{201, "They are there.", kEnqueuedBatchSchema},
-                          Refused(400, "One of them is invalid; none was added."),
-                          Refused(404, "One names something that does not exist."),
-                          Refused(409, "One names something that is not open for it."),
-                          Refused(413, "One of them is too large.")},
-            .body_limit = kMaxBatchBodyBytes},
-           PostEnqueueBatch);
-  AddRoute(parts, table,
-           {.method = "POST",
-            .path = "/api/v1/webhooks/{name}",
-            .permission = "jobs.enqueue",
-            .touches = doors::Touches::Only(kQueueKind),
-            .summary = "Adds a job to the queue of this name; the body, whatever it is, is the "
-                       "payload.",
-            .query = {{"priority", "critical, high or normal."},
-                      {"unique_key", "Only one live job of the queue may have it."},
-                      {"max_retries", "After the first run.", "integer"},
-                      {"scheduled_at", "RFC 3339."},
-                      {"tags", "name:value, with commas between them."}},
-            .responses = {{201, "The job is there.", kEnqueuedSchema},
-                          {200, "It was there: `job_id` holds the key.", kEnqueuedSchema},
-                          Refused(400, "The request is invalid."),
-                          Refused(413, "It is too large.")},
-            .body_limit = kMaxEnqueueBodyBytes},
-           PostInbound);
+  AddRoute(
+      parts, table,
+      {.method = "POST",
+       .path = "/api/v1/enqueue",
+       .permission = "jobs.enqueue",
+       .touches = doors::Touches::Only(kQueueKind),
+       .summary = "Adds a job. A traceparent goes with it; Idempotency-Key may be a header.",
+       .request_schema = kEnqueueSchema,
+       .checks_body_itself = true,
+       .responses = {{201, "The job is there.", kEnqueuedSchema},
+                     {200, "An earlier job has this unique or idempotency key; `job_id` names it.",
+                      kEnqueuedSchema},
+                     Refused(400, "The request is invalid."),
+                     Refused(404, "It names a job or batch that does not exist."),
+                     Refused(409, "The batch or parent it names takes no more jobs."),
+                     Refused(413, "It is too large.")},
+       .body_limit = kMaxEnqueueBodyBytes},
+      PostEnqueue);
+  AddRoute(
+      parts, table,
+      {.method = "POST",
+       .path = "/api/v1/enqueue/batch",
+       .permission = "jobs.enqueue",
+       .touches = doors::Touches::Only(kQueueKind),
+       .summary = "Adds jobs, all or none. With `batch` they form a batch, whose callback runs "
+                  "when all have ended.",
+       .request_schema = kEnqueueBatchSchema,
+       .checks_body_itself = true,
+       .responses = {{201, "They are there.", kEnqueuedBatchSchema},
+                     Refused(400, "One of them is invalid; none was added."),
+                     Refused(404, "One names something that does not exist."),
+                     Refused(409, "One names something that is not open for it."),
+                     Refused(413, "One of them is too large.")},
+       .body_limit = kMaxBatchBodyBytes},
+      PostEnqueueBatch);
+  AddRoute(
+      parts, table,
+      {.method = "POST",
+       .path = "/api/v1/webhooks/{name}",
+       .permission = "jobs.enqueue",
+       .touches = doors::Touches::Only(kQueueKind),
+       .summary = "Adds a job to the queue of this name; the body, whatever it is, is the "
+                  "payload.",
+       .query = {{"priority", "critical, high or normal."},
+                 {"unique_key", "Only one live job of the queue may have it."},
+                 {"max_retries", "After the first run.", "integer"},
+                 {"scheduled_at", "RFC 3339."},
+                 {"tags", "name:value, with commas between them."}},
+       .responses = {{201, "The job is there.", kEnqueuedSchema},
+                     {200, "An earlier job has this unique or idempotency key; `job_id` names it.",
+                      kEnqueuedSchema},
+                     Refused(400, "The request is invalid."),
+                     Refused(413, "It is too large.")},
+       .body_limit = kMaxEnqueueBodyBytes},
+      PostInbound);
   AddRoute(
       parts, table,
       {.method = "POST",
@@ -327,7 +333,7 @@ void AddProducerRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .permission = "jobs.get",
        .touches = doors::Touches::Only(kQueueKind),
        .summary = "A batch and how far it is.",
-       .responses = {{200, "It is this.", kBatchSchema}, Refused(404, "There is no such batch.")}},
+       .responses = {{200, "The batch.", kBatchSchema}, Refused(404, "There is no such batch.")}},
       GetOneBatch);
 }
 

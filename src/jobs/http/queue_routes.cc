@@ -202,7 +202,7 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
               .permission = "jobs.read",
               .touches = doors::Touches::Only(kQueueKind),
               .summary = summary,
-              .responses = {{200, "It is this.", schema}, Refused(404, "There is no such queue.")}},
+              .responses = {{200, "The queue.", schema}, Refused(404, "There is no such queue.")}},
              function);
   };
   const auto change = [&](doors::Route route, RouteFunction function) {
@@ -225,7 +225,7 @@ void AddQueueRoutes(const SharedParts& parts, doors::RouteTable& table) {
             .permission = "server.info",
             .touches = doors::Touches::Nothing(),
             .summary = "The versions of server and API.",
-            .responses = {{200, "It is this.", kInfoSchema}}},
+            .responses = {{200, "The server.", kInfoSchema}}},
            GetInfo);
   change({.method = "POST",
           .path = "/api/v1/queues/{queue}/pause",

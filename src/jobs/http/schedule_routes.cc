@@ -206,13 +206,13 @@ void AddScheduleRoutes(const SharedParts& parts, doors::RouteTable& table) {
             .path = "/api/v1/schedules/{id}",
             .permission = "jobs.read",
             .summary = "One schedule, by its id or its name.",
-            .responses = {{200, "It is this.", kScheduleSchema}, missing}},
+            .responses = {{200, "The schedule.", kScheduleSchema}, missing}},
            GetOneSchedule);
   AddRoute(parts, table,
            {.method = "PUT",
             .path = "/api/v1/schedules/{id}",
             .permission = "schedules.manage",
-            .summary = "Changes what is given; the rest stays.",
+            .summary = "Updates the given settings; the others are unchanged.",
             .request_schema = kNewScheduleSchema,
             .responses = {{200, "Done.", kScheduleSchema}, wrong, missing}},
            PutSchedule);
@@ -223,7 +223,7 @@ void AddScheduleRoutes(const SharedParts& parts, doors::RouteTable& table) {
             .summary = "Ends a schedule. Jobs that it has enqueued stay.",
             .responses = {{200, "Done.", kStatusSchema}, missing}},
            DeleteOneSchedule);
-  change("POST", "/api/v1/schedules/{id}/pause", "Lets no tick happen.", PostPauseSchedule);
+  change("POST", "/api/v1/schedules/{id}/pause", "Pauses the schedule.", PostPauseSchedule);
   change("POST", "/api/v1/schedules/{id}/resume", "Goes on with the next tick from now.",
          PostResumeSchedule);
   AddRoute(parts, table,

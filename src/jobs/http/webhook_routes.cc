@@ -183,7 +183,8 @@ awaitable<Result<HttpReply>> PostRedeliver(SharedParts parts, const RouteCall& c
     const auto number = seq ? std::optional(static_cast<uint64_t>(*seq)) : std::nullopt;
     CAIRN_ASSIGN_OR_RETURN(count, Redeliver(transaction, id, number));
     if (seq && count == 0) {
-      return Refuse(Reason::kNotFound, fmt::format("event {} is not among the dead", *seq));
+      return Refuse(Reason::kNotFound,
+                    fmt::format("this webhook has no failed delivery of event {}", *seq));
     }
     return {};
   };
@@ -207,7 +208,7 @@ void AddWebhookRoutes(const SharedParts& parts, doors::RouteTable& table) {
       GetWebhooks);
   add({.method = "POST",
        .path = "/api/v1/webhooks",
-       .summary = "Has an address told of events from now on, or changes what it is told.",
+       .summary = "Creates or changes a webhook, which is sent events from now on.",
        .request_schema = kPutWebhookSchema,
        .responses = {{201, "It is told.", kWebhookSchema},
                      {200, "It is changed.", kWebhookSchema},
@@ -216,11 +217,11 @@ void AddWebhookRoutes(const SharedParts& parts, doors::RouteTable& table) {
   add({.method = "GET",
        .path = "/api/v1/webhooks/{name}",
        .summary = "One webhook.",
-       .responses = {{200, "It is this.", kWebhookSchema}, Refused(404, "There is none.")}},
+       .responses = {{200, "The webhook.", kWebhookSchema}, Refused(404, "There is none.")}},
       GetWebhook);
   add({.method = "DELETE",
        .path = "/api/v1/webhooks/{name}",
-       .summary = "Tells an address nothing more.",
+       .summary = "Deletes a webhook.",
        .responses = {{200, "Done.", kStatusSchema}, Refused(404, "There is none.")}},
       DeleteOneWebhook);
   add({.method = "GET",

@@ -128,7 +128,7 @@ Result<LeaseRef> LeaseOf(std::string id, const boost::json::value& body) {
   const std::string token = TextOf(body, "lease_token");
   if (token.empty()) return lease;
   lease.token = ParseToken(token);
-  // What is no token was never anybody's.
+  // Not a token, so nobody's lease.
   if (!lease.token) {
     return Refuse(Reason::kLeaseLost, fmt::format("'{}' is not a lease token", Printable(token)));
   }
@@ -140,8 +140,9 @@ Result<AckRequest> AckOf(std::string id, const boost::json::value& body, std::st
   CAIRN_ASSIGN_OR_RETURN(LeaseRef lease, LeaseOf(std::move(id), body));
   const std::string agent_status = TextOf(body, "agent_status");
   if (!agent_status.empty() && agent_status != "done") {
-    return Refuse(Reason::kAck,
-                  fmt::format("{} is not a job of an agent and cannot {}", lease.id, agent_status));
+    return Refuse(
+        Reason::kAck,
+        fmt::format("{} is not an agent job; agent_status must be done or left out", lease.id));
   }
   return AckRequest{.lease = std::move(lease),
                     .result = std::string(RawOf(text, "result")),
@@ -357,9 +358,9 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
        .body_limit = kMaxReportBodyBytes},
       PostAck);
   add({.path = "/api/v1/ack/batch",
-       .summary = "Completes jobs, each as if alone, in one commit.",
+       .summary = "Acknowledges several jobs in one commit; each can be refused on its own.",
        .request_schema = kAckBatchSchema,
-       .responses = {{200, "How many, and which not.", kAckedSchema},
+       .responses = {{200, "How many were acknowledged, and which were refused.", kAckedSchema},
                      Refused(400, "The request is invalid; nothing was done.")},
        .body_limit = kMaxBatchBodyBytes},
       PostAckBatch);
@@ -381,7 +382,7 @@ void AddWorkerRoutes(const SharedParts& parts, doors::RouteTable& table) {
                      Refused(409, "The lease is not this worker's any more.")}},
       PostSnooze);
   add({.path = "/api/v1/heartbeat",
-       .summary = "Renews leases by their own length, and hears what was cancelled.",
+       .summary = "Renews leases and returns the jobs that were cancelled.",
        .request_schema = kHeartbeatSchema,
        .responses = {{200, "What to do with each job.", kHeartbeatReplySchema},
                      Refused(400, "The request is invalid.")},

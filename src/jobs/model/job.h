@@ -128,7 +128,7 @@ struct Job {
 };
 
 Bytes EncodeJob(const Job& job);
-// kCorruption for bytes that are no job.
+// kCorruption for bytes that are not a job.
 Result<Job> DecodeJob(std::string_view id, BytesView document);
 
 // The row of its idempotency key, which it has.

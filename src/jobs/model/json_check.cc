@@ -12,7 +12,7 @@ namespace {
 namespace json = boost::json;
 
 // Hears of everything in a document and remembers nothing but what the document is.
-struct Deaf {
+struct IgnoreAll {
   static constexpr size_t max_object_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_array_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_key_size = std::numeric_limits<size_t>::max();
@@ -54,7 +54,7 @@ bool IsJson(std::string_view text, JsonKind kind) {
   if (kind == JsonKind::kObject && FirstCharacter(text) != '{') return false;
   json::parse_options options;
   options.max_depth = kMaxJsonDepth;
-  json::basic_parser<Deaf> parser(options);
+  json::basic_parser<IgnoreAll> parser(options);
   json::error_code failure;
   const size_t used = parser.write_some(false, text.data(), text.size(), failure);
   if (failure) return false;

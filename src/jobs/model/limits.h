@@ -65,7 +65,7 @@ inline constexpr int64_t kWorkerForgottenMs = 5 * 60'000;
 // How old the time of a worker's last sign of life may be before it is written again.
 inline constexpr int64_t kWorkerFreshMs = 5'000;
 
-// The event log keeps what is younger and no more than so many.
+// The event log keeps events for this long, and at most this many.
 inline constexpr int64_t kEventsKeptMs = 24 * 3'600'000;
 inline constexpr uint64_t kEventsKept = 2'000'000;
 

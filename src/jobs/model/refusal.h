@@ -9,7 +9,7 @@
 
 // Why an operation on jobs was refused (base/refusal.h).
 //
-//   LEASE_LOST the lease of job_… has passed on   →  -LEASE_LOST the lease of job_… has passed on
+//   LEASE_LOST you no longer hold the lease of job_…   →  -LEASE_LOST you no longer hold the lease of job_…
 //                                                 →  409 {"error":"the lease…","code":"LEASE_LOST"}
 namespace cairn::jobs {
 
@@ -43,9 +43,9 @@ enum class Reason : uint8_t {
 using ReasonRow = cairn::ReasonRow<Reason>;
 
 const ReasonRow& ReasonRowOf(Reason reason);
-// The row of a refusal; null for an error that is none.
+// The row of a refusal; null if the error is not a refusal.
 const ReasonRow* FindReason(const Error& error);
-// What a door tells of a refusal; nullopt for an error that is none.
+// What a door tells of a refusal; nullopt if it is not a refusal.
 std::optional<Refusal> ReadRefusal(const Error& error);
 
 Error Refuse(Reason reason, std::string_view text);

@@ -445,7 +445,7 @@ Result<EnqueueBatchResult> EnqueueBatch(Context& context, const EnqueueBatchRequ
     Result<void> checked = CheckEnqueue(request.jobs[i]);
     if (checked.ok()) checked = CheckQueues(context.queues, request.jobs[i]);
     if (checked.ok() && request.batch && !request.jobs[i].batch_id.empty()) {
-      checked = Refuse(Reason::kBatch, "its batch must be that of the request");
+      checked = Refuse(Reason::kBatch, "a job of a batch request cannot name another batch_id");
     }
     if (checked.ok()) continue;
     return AtPlace(i, checked.error());

@@ -27,8 +27,9 @@ Result<void> CheckLeased(const Job& job, const LeaseRef& lease, Reason otherwise
     return Refuse(otherwise, fmt::format("{} is {}, not active", job.id, StateName(job.state)));
   }
   if (job.state != State::kActive || !IsTheirs(job, lease)) {
-    return Refuse(Reason::kLeaseLost, fmt::format("the lease of {} has passed on; it is {}", job.id,
-                                                  StateName(job.state)));
+    return Refuse(Reason::kLeaseLost,
+                  fmt::format("you no longer hold the lease of {}; the job is {}", job.id,
+                              StateName(job.state)));
   }
   return {};
 }

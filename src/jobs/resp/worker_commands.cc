@@ -145,7 +145,7 @@ Result<AckBatchRequest> ParseAckMany(Args args) {
   for (size_t i = 0; i < words.size(); i += step) {
     AckRequest& request = requests.emplace_back();
     request.lease.id = words[i];
-    // Text that is no token is the token of no lease.
+    // Not a token, so nobody's lease.
     request.lease.token = ParseToken(words[i + 1]).value_or(0);
     if (with_results) request.result = words[i + 2];
   }

@@ -22,8 +22,8 @@ constexpr size_t kBytesPerNs = 1;
 // How many rows more a scan reads that had to leave its loop.
 constexpr int kRowsReadOn = 10'000;
 
-// Who takes rows from the front of a range, as a queue does, comes back for those behind them: they
-// are brought into memory too, or every other scan would have to leave its loop.
+// Whoever takes rows from the front of a range comes back for those behind them: they are brought
+// into memory too, or every other scan would have to leave its loop.
 void ReadOn(::rocksdb::Iterator& iterator, const ScanOptions& options) {
   if (options.reverse || options.limit == ScanOptions().limit) return;
   for (int rows = 0; rows < kRowsReadOn && iterator.Valid(); ++rows) iterator.Next();

@@ -130,7 +130,7 @@ std::shared_ptr<::rocksdb::Cache> MakeBlockCache(const Options& options) {
   table.block_size = 8 * 1024;
   // Point lookups find their row in a block without a binary search.
   table.data_block_index_type = ::rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
-  // What a queue was given is what it is asked for next: a memtable that goes to disk stays in
+  // What was written last is often what is read next: a memtable that goes to disk stays in
   // memory too, so that workers do not have to wait for the disk.
   if (space == Space::kJobs) {
     table.prepopulate_block_cache =
