@@ -127,7 +127,7 @@ void Dispatcher::ExecuteKnowing(net::RespConnection& connection, Args args,
   Session& session = SessionOf(connection);
   if (session.gathered != nullptr && !Joins(session, args)) {
     connection.Pause(net::PauseReason::kWorking);
-    session.held_request.emplace(args);
+    session.behind_it.emplace(args);
     return;
   }
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipThis;
@@ -580,10 +580,10 @@ void Dispatcher::Complete(Deferred& deferred) {
   session.with_pool = false;
   WriteLateMessages(session);
   if (!session.blocked) connection->Resume();
-  if (!session.held_request) return;
+  if (!session.behind_it) return;
   // Resumed first, so that the request may pause its connection again.
-  const OwnedArgs args = *std::exchange(session.held_request, std::nullopt);
-  ExecuteKnowing(*connection, args.view(), std::exchange(session.held_may_write, std::nullopt));
+  const OwnedArgs args = *std::exchange(session.behind_it, std::nullopt);
+  ExecuteKnowing(*connection, args.view(), std::exchange(session.behind_may_write, std::nullopt));
   TurnEnd({&connection, 1});
 }
 

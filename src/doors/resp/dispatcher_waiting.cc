@@ -66,8 +66,8 @@ class WriteQuestion final : public ClientWork {
 
   bool found() const override { return false; }
   void Finish(Dispatcher& /*dispatcher*/, Session& session) override {
-    session.held_request.emplace(std::move(args_));
-    session.held_may_write = may_write_;
+    session.behind_it.emplace(std::move(args_));
+    session.behind_may_write = may_write_;
   }
   void GiveUp(Session& session) override {
     if (is_exec_) return session.EndMulti();

@@ -46,7 +46,7 @@ void Session::set_user(std::shared_ptr<AclUser> user) {
 size_t Session::HeldBytes() const {
   size_t bytes = multi.queued_bytes + multi.watched_bytes + late_bytes;
   if (blocked) bytes += blocked->call->bytes();
-  if (held_request) bytes += held_request->bytes();
+  if (behind_it) bytes += behind_it->bytes();
   if (subscriptions != nullptr) bytes += subscriptions->bytes();
   return bytes;
 }

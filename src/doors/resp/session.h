@@ -195,9 +195,9 @@ class Session final : public net::RespSession {
   MultiState multi;
   std::optional<BlockedRequest> blocked;
   Deferred* gathered = nullptr;            // what it has sent in this turn to run with others
-  std::optional<OwnedArgs> held_request;   // a request that waits until that has been answered
+  std::optional<OwnedArgs> behind_it;      // a request that waits until that has been answered
   bool with_pool = false;                  // its requests are being run there
-  std::optional<bool> held_may_write;      // what has been found out there about `held_request`
+  std::optional<bool> behind_may_write;    // what has been found out there about `behind_it`
   std::vector<LateMessage> late_messages;  // that came meanwhile
   size_t late_bytes = 0;                   // of their texts
   uint32_t failed_logins = 0;              // in a row
