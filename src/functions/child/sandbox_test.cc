@@ -378,7 +378,7 @@ TEST(SandboxTest, WhatAnEngineNeedsWorks) {
 
 // What holds even if the filter did not.
 TEST(SandboxTest, ThePartsHoldByThemselves) {
-  constexpr uint64_t kMemory = uint64_t{1} << 30U;
+  constexpr uint64_t kMemory = uint64_t{1} << 46U;  // room for the shadow memory of a sanitizer
   std::array<int, 2> ends = {-1, -1};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
   const FileDescriptor read_end(ends[0]);

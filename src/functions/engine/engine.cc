@@ -16,6 +16,7 @@
 #include <js/Object.h>
 #include <js/Promise.h>
 #include <js/PropertyAndElement.h>
+#include <js/Stack.h>
 #include <js/ValueArray.h>
 #include <malloc.h>
 
@@ -93,6 +94,7 @@ Result<void> Engine::Impl::Init(const EngineOptions& options) {
   JS_SetGCParameter(cx_, JSGC_MAX_BYTES, UINT32_MAX);
   JS_SetOffthreadIonCompilationEnabled(cx_, false);
   JS_SetNativeStackQuota(cx_, kStackBytes);
+  js::SetStackFormat(cx_, js::StackFormat::V8);  // as functions know it, and MapStack reads it
   jobs_ = std::make_unique<Jobs>(cx_);
   SetHooks();
   if (!JS::InitSelfHostedCode(cx_)) {

@@ -58,7 +58,7 @@
     debug: at('debug'),
     trace(...args) {
       const stack = `${new Error('').stack}`.split('\n').filter((line) => line !== '').slice(1);
-      write('debug', [`Trace: ${inspect.format(args)}`, ...stack.map((line) => `    at ${line}`)].join('\n'));
+      write('debug', [`Trace: ${inspect.format(args)}`, ...stack.map((line) => `    ${line.trim()}`)].join('\n'));
     },
     assert(condition, ...args) {
       if (condition) return;

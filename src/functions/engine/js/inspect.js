@@ -40,15 +40,9 @@
     return String(value);
   }
 
-  // Frames of the engine are "function@file:line:column".
   function framesOf(stack) {
     const lines = stack.split('\n').filter((line) => line !== '').slice(0, MAX_STACK_LINES);
-    return lines.map((line) => {
-      const at = line.lastIndexOf('@');
-      if (at < 0) return `    ${line.trim()}`;
-      const [name, place] = [line.slice(0, at), line.slice(at + 1)];
-      return name === '' ? `    at ${place}` : `    at ${name} (${place})`;
-    });
+    return lines.map((line) => `    ${line.trim()}`);
   }
 
   function errorText(error) {
