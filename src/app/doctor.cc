@@ -9,10 +9,11 @@
 #include <memory>
 #include <utility>
 
+#include "app/layers.h"
 #include "app/machine.h"
 #include "app/open_store.h"
 #include "app/tls.h"
-#include "functions/child/sandbox.h"
+#include "house/declarations.h"
 #include "house/units.h"
 #include "net/socket.h"
 #include "store/rocks/open.h"
@@ -68,7 +69,7 @@ class Examination {
       CheckDatabase();
     }
     CheckFiles();
-    CheckSandbox();
+    CheckLayers();
     CheckExposure();
     CheckTls();
     CheckPort("resp", config_.resp);
@@ -246,28 +247,13 @@ class Examination {
     }
   }
 
-  // What keeps the code of functions from everything else, as this user on this machine gets it.
-  void CheckSandbox() {
-    const Result<uint32_t> parts = functions::ProbeSandbox();
-    if (!parts.ok()) {
-      return Warn("sandbox", parts.error().message,
-                  "everything but functions works; to run them, allow seccomp filters and "
-                  "no_new_privs");
+  // What layers need of the machine.
+  void CheckLayers() {
+    const house::Layers layers = MakeLayers();
+    const house::Declarations declarations(layers);
+    for (const house::ExamineFunction& examine : declarations.examinations()) {
+      findings_.push_back(examine());
     }
-    std::string in_force;
-    std::string missing;
-    for (const functions::SandboxFinding& finding : functions::DescribeSandbox(*parts)) {
-      std::string& list = finding.in_force ? in_force : missing;
-      if (!list.empty()) list += finding.in_force ? ", " : "; ";
-      list += finding.name;
-      if (!finding.in_force) {
-        list += fmt::format(" (a function that broke out of the rest could {})", finding.meaning);
-      }
-    }
-    if (missing.empty()) return Ok("sandbox", "of functions, in force: " + in_force);
-    Warn("sandbox", fmt::format("of functions, in force: {}; not in force: {}", in_force, missing),
-         "functions still run, less isolated; start the server as root, or allow user namespaces, "
-         "for the rest");
   }
 
   void CheckExposure() {

@@ -1,26 +1,14 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "app/config.h"
 #include "base/clock.h"
+#include "house/finding.h"
 
 namespace cairn::app {
 
-// One thing that doctor looked at, in plain words.
-struct Finding {
-  enum class Level {
-    kOk,
-    kWarning,  // works, but someone should know
-    kProblem,  // the server would not start, or would not keep its promises
-  };
-
-  Level level = Level::kOk;
-  std::string check;   // what was looked at: "disk space"
-  std::string text;    // what was found
-  std::string advice;  // what to do about it; empty when there is nothing to do
-};
+using house::Finding;
 
 struct DoctorOptions {
   bool verify = false;  // read the whole store and check every checksum

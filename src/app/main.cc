@@ -1,8 +1,8 @@
 #include <exception>
-#include <string_view>
 
 #include "app/command_line.h"
-#include "functions/child/program.h"
+#include "app/layers.h"
+#include "house/declarations.h"
 #include "house/terminal.h"
 
 // What jemalloc goes by where the program is linked with it: memory that was freed goes back to the
@@ -14,9 +14,10 @@ const char* malloc_conf = "background_thread:true,dirty_decay_ms:2000,muzzy_deca
 }
 
 int main(int argc, char** argv) {
-  // What the server starts itself to run functions in: no command, so no help lists it.
-  if (argc == 2 && argv[1] == std::string_view("sandbox")) {
-    return cairn::functions::RunSandboxProgram();
+  if (argc == 2) {
+    const cairn::house::Layers layers = cairn::app::MakeLayers();
+    const cairn::house::Declarations declarations(layers);
+    if (const auto* const program = declarations.FindProgram(argv[1])) return program->run();
   }
   const cairn::app::Environment environment = cairn::app::ProcessEnvironment();
   try {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -15,11 +16,11 @@
 #include <vector>
 
 #include "app/backup.h"
+#include "app/layers.h"
 #include "app/open_store.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "data/value/keys.h"
-#include "doors/access/limits.h"
+#include "house/declarations.h"
 #include "house/units.h"
 #include "store/copy.h"
 #include "store/rocks/open.h"
@@ -30,17 +31,6 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 using std::chrono::steady_clock;
-
-// All counters of all layers.
-bool IsCounter(store::Key key) {
-  if (key.space != store::Space::kData) return false;
-  for (uint8_t db = 0; db < doors::kDatabases; ++db) {
-    if (key.bytes == data::EncodeKeyCounter(db) || key.bytes == data::EncodeExpiringCounter(db)) {
-      return true;
-    }
-  }
-  return false;
-}
 
 // One line on the terminal that is drawn again and again; nothing where nobody looks.
 class ProgressBar {
@@ -189,7 +179,7 @@ class Migration {
                                                 uint64_t total = 0) {
     ProgressBar bar(what);
     return store::ReadContent(
-        reader, {.is_counter = IsCounter, .progress = [&](const store::CopyProgress& progress) {
+        reader, {.is_counter = is_counter_, .progress = [&](const store::CopyProgress& progress) {
                    bar.Show(progress, total);
                  }});
   }
@@ -198,7 +188,7 @@ class Migration {
     ProgressBar bar("copying  ");
     CAIRN_ASSIGN_OR_RETURN(counts_,
                            store::CopyAll(reader, *to_.store, from_.name,
-                                          {.is_counter = IsCounter,
+                                          {.is_counter = is_counter_,
                                            .progress = [&](const store::CopyProgress& progress) {
                                              bar.Show(progress, total);
                                            }}));
@@ -230,6 +220,11 @@ class Migration {
   }
 
   const SystemClock clock_;
+  const house::Layers layers_ = MakeLayers();
+  const house::Declarations declarations_{layers_};
+  const std::function<bool(store::Key)> is_counter_ = [this](store::Key key) {
+    return declarations_.IsCounter(key);
+  };
   bool final_;
   End from_;
   End to_;

@@ -4,12 +4,22 @@
 
 #include "data/commands.h"
 #include "data/value/entry.h"
+#include "data/value/keys.h"
 #include "data/verify.h"
+#include "doors/access/limits.h"
 #include "house/declarations.h"
 #include "house/registry.h"
 
 namespace cairn::data {
 namespace {
+
+bool IsCounter(store::Key key) {
+  if (key.space != store::Space::kData) return false;
+  for (uint8_t db = 0; db < doors::kDatabases; ++db) {
+    if (key.bytes == EncodeKeyCounter(db) || key.bytes == EncodeExpiringCounter(db)) return true;
+  }
+  return false;
+}
 
 class DataLayer final : public house::Layer {
  public:
@@ -22,6 +32,7 @@ class DataLayer final : public house::Layer {
     declarations.AllowCommands(house::CommandUse::kManage, doors::Touches::Nothing(),
                                {"eval", "evalsha", "eval_ro", "evalsha_ro", "script|load"});
     declarations.AddVerify(Verify);
+    declarations.AddCounters(IsCounter);
   }
 
   void Register(house::Registry& registry) override {

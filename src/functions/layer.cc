@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "functions/child/program.h"
+#include "functions/child/sandbox.h"
 #include "functions/cli/verbs.h"
 #include "functions/control/aliases.h"
 #include "functions/control_layer.h"
@@ -93,6 +95,31 @@ Result<void> VerifyAll(store::Store& store, house::Verification& verification) {
   return VerifySchedules(store, verification);
 }
 
+// What keeps the code of functions from everything else, as this user on this machine gets it.
+house::Finding ExamineSandbox() {
+  using Level = house::Finding::Level;
+  const Result<uint32_t> parts = ProbeSandbox();
+  if (!parts.ok()) {
+    return {Level::kWarning, "sandbox", parts.error().message,
+            "everything but functions works; to run them, allow seccomp filters and no_new_privs"};
+  }
+  std::string in_force;
+  std::string missing;
+  for (const SandboxFinding& finding : DescribeSandbox(*parts)) {
+    std::string& list = finding.in_force ? in_force : missing;
+    if (!list.empty()) list += finding.in_force ? ", " : "; ";
+    list += finding.name;
+    if (!finding.in_force) {
+      list += fmt::format(" (a function that broke out of the rest could {})", finding.meaning);
+    }
+  }
+  if (missing.empty()) return {Level::kOk, "sandbox", "of functions, in force: " + in_force, ""};
+  return {Level::kWarning, "sandbox",
+          fmt::format("of functions, in force: {}; not in force: {}", in_force, missing),
+          "functions still run, less isolated; start the server as root, or allow user namespaces, "
+          "for the rest"};
+}
+
 class FunctionsLayer final : public house::Layer {
  public:
   std::string_view name() const override { return "functions"; }
@@ -105,6 +132,8 @@ class FunctionsLayer final : public house::Layer {
     declarations.AddVerb(ScheduleVerb());
     declarations.AddVerb(HttpVerb());
     declarations.AddVerb(AuthVerb());
+    declarations.AddProgram({"sandbox", RunSandboxProgram});
+    declarations.AddExamination(ExamineSandbox);
     declarations.AddPermission({.name = kInvokePermission,
                                 .operators = true,
                                 .workers = true,

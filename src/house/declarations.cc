@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -53,6 +54,25 @@ void Declarations::AddDump(LayerDump dump) {
   if (!claims_.Claim(fmt::format("the dump of {}", claims_.layer()))) return;
   dump.layer = claims_.layer();
   dumps_.push_back(std::move(dump));
+}
+
+void Declarations::AddExamination(ExamineFunction examine) {
+  examinations_.push_back(std::move(examine));
+}
+
+void Declarations::AddProgram(const Program& program) {
+  if (claims_.Claim(fmt::format("the verb {}", program.name))) programs_.push_back(program);
+}
+
+void Declarations::AddCounters(CounterTest is_counter) { counters_.push_back(is_counter); }
+
+const Program* Declarations::FindProgram(std::string_view name) const {
+  const auto found = std::ranges::find(programs_, name, &Program::name);
+  return found == programs_.end() ? nullptr : &*found;
+}
+
+bool Declarations::IsCounter(store::Key key) const {
+  return std::ranges::any_of(counters_, [&](CounterTest is_counter) { return is_counter(key); });
 }
 
 }  // namespace cairn::house

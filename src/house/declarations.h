@@ -9,14 +9,18 @@
 #include "base/result.h"
 #include "house/claims.h"
 #include "house/dump.h"
+#include "house/finding.h"
 #include "house/layer.h"
 #include "house/permissions.h"
+#include "house/program.h"
 #include "house/setting.h"
 #include "house/verb.h"
 #include "house/verify.h"
 #include "store/space.h"
 
 namespace cairn::house {
+
+using CounterTest = bool (*)(store::Key key);
 
 // The flags of settings and the names of commands that the program has besides its layers'.
 struct Reserved {
@@ -40,6 +44,11 @@ class Declarations {
   const std::vector<Verb>& verbs() const { return verbs_; }
   const std::vector<LayerDump>& dumps() const { return dumps_; }
   const std::vector<std::string_view>& resource_kinds() const { return resource_kinds_; }
+  const std::vector<ExamineFunction>& examinations() const { return examinations_; }
+  // The program of this name; null if there is none.
+  const Program* FindProgram(std::string_view name) const;
+  // Whether a layer keeps a counter under this key.
+  bool IsCounter(store::Key key) const;
 
   // For layers, in Declare.
 
@@ -61,6 +70,12 @@ class Declarations {
   // How the layer is written as text and read again: at most one. Its functions do not need the
   // layer.
   void AddDump(LayerDump dump);
+  // What `cairn doctor` looks at for the layer.
+  void AddExamination(ExamineFunction examine);
+  void AddProgram(const Program& program);
+  // Which keys of the layer are counters of the store (Transaction::Add): a copy of the store adds
+  // their values up.
+  void AddCounters(CounterTest is_counter);
 
  private:
   Claims claims_;
@@ -70,6 +85,9 @@ class Declarations {
   std::vector<Verb> verbs_;
   std::vector<LayerDump> dumps_;
   std::vector<std::string_view> resource_kinds_;
+  std::vector<ExamineFunction> examinations_;
+  std::vector<Program> programs_;
+  std::vector<CounterTest> counters_;
 };
 
 }  // namespace cairn::house

@@ -15,6 +15,7 @@
 #include "net/http/message.h"
 #include "seats/cli_on_sale.h"
 #include "seats/cli_verbs.h"
+#include "seats/refusal.h"
 
 namespace cairn::seats {
 namespace {

@@ -37,7 +37,7 @@ std::vector<std::string> FindOffences(const std::filesystem::path& root, const L
 struct LayerUse {
   std::string layer;                     // a folder of src with a layer.h: "seats"
   std::vector<std::string> made_at;      // seats::MakeSeatsLayer(
-  std::vector<std::string> included_at;  // #include "seats/layer.h"
+  std::vector<std::string> included_at;  // #include "seats/layer.h"; in app, anything of it
 };
 
 // Of every layer of the tree, in the order of their names.
