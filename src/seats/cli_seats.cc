@@ -15,7 +15,6 @@
 #include "net/http/message.h"
 #include "seats/cli_on_sale.h"
 #include "seats/cli_verbs.h"
-#include "seats/refusal.h"
 
 namespace cairn::seats {
 namespace {
@@ -197,10 +196,7 @@ const std::vector<ActionRow>& Actions() {
 }
 
 int Complain(const Terminal& terminal, const Error& error) {
-  const ReasonRow* const reason = FindReason(error);
-  const bool unknown_event = reason != nullptr && reason->reason == Reason::kNoSuchEvent;
-  terminal.Complain("seats: " + error.message +
-                    (unknown_event ? "; create it with: cairn seats create FILE" : ""));
+  terminal.Complain("seats: " + error.message);
   return house::kExitFailure;
 }
 

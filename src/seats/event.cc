@@ -281,7 +281,8 @@ Result<EventDefinition> ParseDefinition(std::string_view id, std::string_view js
 namespace {
 
 Error NoSuchEvent(std::string_view id) {
-  return Refuse(Reason::kNoSuchEvent, fmt::format("there is no event \"{}\"", id));
+  return Refuse(Reason::kNoSuchEvent,
+                fmt::format("there is no event \"{}\"; create it with SEAT.CREATE", id));
 }
 
 }  // namespace

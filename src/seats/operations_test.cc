@@ -205,7 +205,7 @@ TEST_F(OperationsTest, BadSeatsAreRefusedEachInItsOwnWords) {
 
 TEST_F(OperationsTest, BadRequestsAreRefusedEachInItsOwnWords) {
   ExpectRefused({"SEAT.RESERVE", "none", "b", "A-1", "BEST", "1"},
-                "NO_SUCH_EVENT there is no event \"none\"");
+                "NO_SUCH_EVENT there is no event \"none\"; create it with SEAT.CREATE");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "B-1", "BEST", "1"},
                 "NO_SUCH_SECTION section 'B-1' of event e");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A", "BEST", "1"},

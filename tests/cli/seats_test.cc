@@ -71,9 +71,8 @@ TEST_F(SeatsCommandTest, AnEventIsCreatedFromAFileShownDrawnAndVerified) {
 TEST_F(SeatsCommandTest, WhatIsWrongIsToldInOneLine) {
   const Finished missing = Seats({"state", "nowhere"});
   EXPECT_EQ(missing.status.code, 1);
-  EXPECT_EQ(
-      missing.err,
-      "cairn: seats: there is no event \"nowhere\"; create it with: cairn seats create FILE\n");
+  EXPECT_EQ(missing.err,
+            "cairn: seats: there is no event \"nowhere\"; create it with SEAT.CREATE\n");
   EXPECT_THAT(Seats({"stat", "hall"}).err,
               HasSubstr("unknown action 'stat' (did you mean 'state'?)"));
   const Finished usage = Seats({"map", "hall"});
