@@ -15,6 +15,7 @@
 #include "functions/http/error_form.h"
 #include "functions/http/invoke_routes.h"
 #include "functions/http/schedule_routes.h"
+#include "functions/invoker/compiler.h"
 #include "functions/invoker/invoker.h"
 #include "functions/invoker/warm_children.h"
 #include "functions/metrics.h"
@@ -162,17 +163,23 @@ class FunctionsLayer final : public house::Layer {
                                       .programs = invoker_->programs(),
                                       .pool = *pool_,
                                       .log = parts.log});
+    compiler_.emplace(Compiler::Parts{.routes = parts.route_store,
+                                      .loops = parts.loops,
+                                      .pool = *pool_,
+                                      .programs = invoker_->programs(),
+                                      .log = parts.log});
     SetErrorForms(parts.routes);
     const ControlParts control{.store = parts.route_store,
                                .pool = parts.instance.pools().store,
                                .clock = parts.clock,
                                .random = parts.random,
-                               .secrets = secrets_};
+                               .secrets = secrets_,
+                               .compiler = &*compiler_};
     AddControlRoutes(control, parts.routes);
     AddScheduleRoutes(control, parts.routes);
     AddInvokeRoutes({parts.route_store, *invoker_, parts.random}, parts.routes);
     AddCodeqRoutes({parts.route_store, parts.clock, parts.random}, parts.routes);
-    AddControlCommands(parts.instance, secrets_, parts.random);
+    AddControlCommands(parts.instance, secrets_, parts.random, &*compiler_);
     AddScheduleCommands(parts.instance, secrets_, parts.random);
     AddInvokeCommands(parts.instance, *invoker_, parts.random);
     AddCodeqCommands(parts.instance);
@@ -209,6 +216,7 @@ class FunctionsLayer final : public house::Layer {
   std::optional<outside::HttpService> http_;
   std::optional<Invoker> invoker_;
   std::optional<WarmChildren> warm_;
+  std::optional<Compiler> compiler_;
 };
 
 }  // namespace

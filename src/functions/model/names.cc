@@ -31,6 +31,7 @@ bool IsTenantChar(char c) { return IsSmall(c) || IsDigit(c); }
 bool IsPlainChar(char c) { return IsTenantChar(c) || c == '_' || c == '-'; }
 bool IsWord(char c) { return IsLetter(c) || IsDigit(c); }
 bool IsWideChar(char c) { return IsWord(c) || c == '.' || c == '_' || c == '-'; }
+bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
 bool IsVariableStart(char c) { return IsLetter(c) || c == '_'; }
 bool IsVariableChar(char c) { return IsWord(c) || c == '_'; }
 
@@ -61,6 +62,7 @@ constexpr std::array kGrammars = {
             IsWideChar},
     Grammar{NameKind::kEnvironment, "an environment variable", "[a-zA-Z_][a-zA-Z0-9_]{0,127}", "",
             1, 128, IsVariableStart, IsVariableChar},
+    Grammar{NameKind::kDigest, "a digest", "[0-9a-f]{64}", "", 64, 64, IsHex, IsHex},
     // These two are told by their own tests.
     Grammar{NameKind::kDraft, "a draft id", "drf_ and a ULID", kDraftPrefix, kUlidBytes, kUlidBytes,
             nullptr, nullptr},

@@ -21,6 +21,7 @@
 //   draft       drf_ and a ULID               drf_01JCZ5W2M8Q0S3B4X6V7K9T1RA
 //   activation  a UUID in small letters       2f0c5d0e-…
 //   request     [a-zA-Z0-9._-]{8,64}          req_2f0c5d0e-…
+//   digest      [0-9a-f]{64}                  of a bundle
 //   environment [a-zA-Z_][a-zA-Z0-9_]{0,127}  DATABASE_URL
 //
 // An alias begins with a letter, so no alias is a version: "prod" and "17" can share a place.
@@ -37,6 +38,7 @@ enum class NameKind : uint8_t {
   kActivation,
   kRequest,
   kEnvironment,
+  kDigest,
 };
 
 bool IsName(NameKind kind, std::string_view text);
