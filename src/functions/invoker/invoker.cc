@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -28,6 +29,7 @@
 #include "functions/model/json_writer.h"
 #include "functions/model/names.h"
 #include "functions/pool/run_end.h"
+#include "jobs/operations/actions.h"
 #include "jobs/operations/fetch.h"
 #include "jobs/operations/lease.h"
 
@@ -40,7 +42,11 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr milliseconds kFlushAfter(200);
 constexpr milliseconds kPauseAfterError(500);
-constexpr int64_t kPostponeMs = 100;
+// Messages that are remembered to be parked, of all versions together.
+constexpr size_t kMaxParked = 100'000;
+// So many parked messages are looked at to find one that still waits: others may have been run by
+// another process.
+constexpr size_t kUnparkLook = 16;
 constexpr int64_t kFirstRetryMs = 1'000;
 constexpr int64_t kLongestRetryMs = 300'000;
 constexpr int kFinishTries = 5;
@@ -111,25 +117,42 @@ BeginWork::Options Invoker::BeginOptions(size_t count) const {
   return {.count = count,
           .lease_ms = options_.lease.count(),
           .worker_id = options_.node,
-          .stopping = &stopping_};
+          .stopping = &stopping_,
+          .has_room = [this](const FunctionName& function, const VersionMeta& version,
+                             int64_t more) {
+            return HasSlot(function, version.version, version.config.max_concurrency, more);
+          }};
 }
 
 std::function<std::unique_ptr<doors::Work>()> Invoker::MakeBegin(size_t count) const {
   return [this, count] { return std::make_unique<BeginWork>(BeginOptions(count)); };
 }
 
+std::vector<Begun> Invoker::Take(LoopState& state, BeginWork& work) {
+  std::set<std::string> versions;
+  for (const ParkedMessage& parked : work.TakeParked()) {
+    Remember(parked);
+    versions.insert(SlotName(parked.function, parked.version));
+  }
+  // A run may have ended since the claim has looked, and found nobody parked.
+  for (const std::string& version : versions) {
+    boost::asio::co_spawn(state.loop.io(), Unpark(version), boost::asio::detached);
+  }
+  return work.TakeBegun();
+}
+
 awaitable<Result<std::vector<Begun>>> Invoker::ClaimSome(LoopState& state) {
   BeginWork work(BeginOptions(state.free));
   const Result<void> done = co_await parts_.routes.Run(work);
   if (!done.ok()) co_return done.error();
-  if (work.found()) co_return work.TakeBegun();
+  if (work.found()) co_return Take(state, work);
   const std::vector<std::string> queues = {std::string(kInvokeTopic)};
   doors::LineWait line(parts_.routes, jobs::FetchTopics(queues),
                        {.name = "functions", .takes = true}, MakeBegin(state.free));
   const Result<std::shared_ptr<doors::Work>> served = co_await line.Served(SteadyTime::max());
   if (!served.ok()) co_return served.error();
   if (*served == nullptr) co_return std::vector<Begun>();
-  co_return static_cast<BeginWork&>(**served).TakeBegun();
+  co_return Take(state, static_cast<BeginWork&>(**served));
 }
 
 awaitable<void> Invoker::Consume(std::shared_ptr<LoopState> shared) {
@@ -307,6 +330,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
                      activation.retries < config.max_retries && now_ms < begun.deadline_ms;
   const int64_t delay_ms = RetryDelayMs(activation.retries);
   if (!begun.ended) {
+    activation.message.clear();
     activation.usage = ended.usage;
     activation.limit_hit = ended.limit_hit;
     activation.error = ended.error;
@@ -352,6 +376,12 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   if (failure) codeq::AddPublishScopes(*failure, locks);
   if (chunk) locks.AddKey(LogIndexKey(activation.tenant, activation.activation_id));
   if (begun.stranger) locks.lanes.AddQueue(kInvokeDeadTopic);
+  // A run that has ended makes room for one that waits.
+  const std::string version = SlotName(NameOf(activation), begun.version.version);
+  std::vector<std::string> parked;
+  if (ended.ran) parked = FirstParked(version);
+  Unparked unparked;
+  for (const std::string& message : parked) locks.lanes.AddJob(message);
   const bool counts = ended.ran && !again && !begun.shift.empty();
   if (counts) AddAliasScopes(NameOf(activation), activation.ref.alias, locks.keys);
 
@@ -371,8 +401,9 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
       return {};
     }
     if (!begun.ended) {
-      CAIRN_RETURN_IF_ERROR(MoveActivation(transaction, Status::kRunning, activation));
+      CAIRN_RETURN_IF_ERROR(EndRun(transaction, begun.lease.id, activation));
     }
+    CAIRN_ASSIGN_OR_RETURN(unparked, MakePending(context, parked, 1));
     if (chunk) {
       CAIRN_RETURN_IF_ERROR(
           PutLogChunk(transaction, activation.tenant, activation.activation_id, *chunk));
@@ -402,12 +433,17 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
     if (lost || tries == kFinishTries || stopping_) {
       parts_.log.Warn("the end of an activation was not written",
                       {{"activation", activation.activation_id}, {"error", done.error().message}});
-      const std::scoped_lock lock(mutex_);
-      ++figures_.lost;
+      {
+        const std::scoped_lock lock(mutex_);
+        ++figures_.lost;
+      }
+      co_await Unpark(version);
       co_return;
     }
     co_await pause.Sleep(In(kPauseAfterError * tries));
   }
+  ForgetParked(version, unparked.looked_at);
+  if (!parked.empty() && unparked.pending == 0) co_await Unpark(version);
   if (!tells || begun.ended) co_return;
   ended_.Count(activation);
   if (!ended.usage || !ended.usage->cold) co_return;
@@ -415,21 +451,72 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   ++figures_.cold;
 }
 
+// It was claimed while another loop has taken the last slot.
 awaitable<void> Invoker::Postpone(Running& running) {
   const Begun& begun = running.begun;
   Activation activation = begun.activation;
   activation.status = Status::kQueued;
+  activation.message.clear();
+  const int64_t left_ms = begun.deadline_ms - parts_.clock.Now().millis();
+  const int64_t delay_ms = std::clamp<int64_t>(left_ms, 1, kParkedMs);
   codeq::Locks locks;
   codeq::AddMessageScopes(begun.lease, locks);
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, kPostponeMs));
+    CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, delay_ms));
     (void)until;
-    return MoveActivation(context.transaction, Status::kRunning, activation);
+    return EndRun(context.transaction, begun.lease.id, activation);
   };
   const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
   if (!done.ok()) {
     parts_.log.Warn("an activation was not postponed",
                     {{"activation", activation.activation_id}, {"error", done.error().message}});
+    co_return;
+  }
+  const ParkedMessage parked{.function = NameOf(activation),
+                             .version = begun.version.version,
+                             .max_concurrency = begun.version.config.max_concurrency,
+                             .message = begun.lease.id};
+  Remember(parked);
+  co_await Unpark(SlotName(parked.function, parked.version));
+}
+
+Result<Invoker::Unparked> Invoker::MakePending(jobs::Context& context,
+                                               const std::vector<std::string>& parked,
+                                               size_t most) {
+  Unparked unparked;
+  for (const std::string& message : parked) {
+    if (unparked.pending == most) break;
+    unparked.looked_at.push_back(message);
+    const Result<jobs::Job> job = jobs::Get(context.transaction, message);
+    if (!job.ok() && job.error().code != ErrorCode::kNotFound) return job.error();
+    if (!job.ok() || job->state != jobs::State::kScheduled) continue;
+    CAIRN_RETURN_IF_ERROR(jobs::Retry(context, message, {.keep_attempts = true}));
+    ++unparked.pending;
+  }
+  return unparked;
+}
+
+awaitable<void> Invoker::Unpark(std::string version) {
+  size_t room = RoomOf(version);
+  while (room > 0) {
+    const std::vector<std::string> parked = FirstParked(version);
+    if (parked.empty()) co_return;
+    codeq::Locks locks;
+    locks.lanes.AddQueue(kInvokeTopic);
+    for (const std::string& message : parked) locks.lanes.AddJob(message);
+    Unparked unparked;
+    const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+      CAIRN_ASSIGN_OR_RETURN(unparked, MakePending(context, parked, room));
+      return {};
+    };
+    const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
+    if (!done.ok()) {
+      parts_.log.Warn("messages of functions wait longer than they need to",
+                      {{"error", done.error().message}});
+      co_return;
+    }
+    ForgetParked(version, unparked.looked_at);
+    room -= unparked.pending;
   }
 }
 
@@ -575,9 +662,10 @@ void Invoker::Stop() {
 
 bool Invoker::TakeSlot(const FunctionName& function, uint64_t version, int64_t most) {
   const std::scoped_lock lock(mutex_);
-  int64_t& running = by_version_[SlotName(function, version)];
-  if (running >= most) return false;
-  ++running;
+  Slots& slots = by_version_[SlotName(function, version)];
+  slots.most = most;
+  if (slots.running >= most) return false;
+  ++slots.running;
   ++figures_.running;
   ++figures_.started;
   return true;
@@ -586,15 +674,65 @@ bool Invoker::TakeSlot(const FunctionName& function, uint64_t version, int64_t m
 void Invoker::GiveSlot(const FunctionName& function, uint64_t version) {
   const std::scoped_lock lock(mutex_);
   const auto found = by_version_.find(SlotName(function, version));
-  CAIRN_CHECK(found != by_version_.end() && found->second > 0);
-  if (--found->second == 0) by_version_.erase(found);
+  CAIRN_CHECK(found != by_version_.end() && found->second.running > 0);
+  --found->second.running;
   --figures_.running;
+  ForgetIfUnused(found);
 }
 
-bool Invoker::HasSlot(const FunctionName& function, uint64_t version, int64_t most) const {
+bool Invoker::HasSlot(const FunctionName& function, uint64_t version, int64_t most,
+                      int64_t more) const {
   const std::scoped_lock lock(mutex_);
   const auto found = by_version_.find(SlotName(function, version));
-  return found == by_version_.end() || found->second < most;
+  const int64_t running = found == by_version_.end() ? 0 : found->second.running;
+  return running + more <= most;
+}
+
+void Invoker::ForgetIfUnused(SlotMap::iterator at) {
+  if (at->second.running == 0 && at->second.parked.empty()) by_version_.erase(at);
+}
+
+void Invoker::Remember(const ParkedMessage& parked) {
+  const std::scoped_lock lock(mutex_);
+  ++figures_.parked;
+  if (figures_.parked_now >= kMaxParked) return;  // it comes by itself
+  Slots& slots = by_version_[SlotName(parked.function, parked.version)];
+  slots.most = parked.max_concurrency;
+  slots.parked.push_back(parked.message);
+  ++figures_.parked_now;
+}
+
+size_t Invoker::RoomOf(const std::string& version) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_version_.find(version);
+  if (found == by_version_.end()) return 0;
+  return static_cast<size_t>(std::max<int64_t>(0, found->second.most - found->second.running));
+}
+
+std::vector<std::string> Invoker::FirstParked(const std::string& version) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_version_.find(version);
+  if (found == by_version_.end()) return {};
+  const std::deque<std::string>& parked = found->second.parked;
+  const auto count = static_cast<std::ptrdiff_t>(std::min(parked.size(), kUnparkLook));
+  return {parked.begin(), parked.begin() + count};
+}
+
+void Invoker::ForgetParked(const std::string& version, const std::vector<std::string>& messages) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_version_.find(version);
+  if (found == by_version_.end()) return;
+  std::deque<std::string>& parked = found->second.parked;
+  for (const std::string& message : messages) {
+    // Only where it was looked at: further back it was parked again since.
+    const auto last =
+        parked.begin() + static_cast<std::ptrdiff_t>(std::min(parked.size(), kUnparkLook));
+    const auto at = std::find(parked.begin(), last, message);
+    if (at == last) continue;
+    parked.erase(at);
+    --figures_.parked_now;
+  }
+  ForgetIfUnused(found);
 }
 
 InvokerFigures Invoker::figures() const {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -39,8 +40,14 @@
 //
 // An activation has one result. The lease of its message is the fence: whoever has lost it cannot
 // acknowledge, and so nothing of its finish happens. A message that comes again finds a record that
-// has ended and publishes what it says, or one that runs no more and runs it again. One whose
-// deadline has passed is answered `timeout` without being run.
+// has ended and publishes what it says, or one that runs no more and runs it again; while another
+// message runs it, it waits. One whose deadline has passed is answered `timeout` without being run.
+//
+// A version runs max_concurrency times at once in this process. Messages beyond that are parked: put
+// back for a minute in the transaction that has claimed them, and remembered here in the order in
+// which they came. Each run that ends makes the first of them pending again, in its own finish. So a
+// backlog costs one commit for many messages, and nothing while it waits. What is not remembered
+// (after a restart, or above a bound) comes by itself when its minute is over.
 namespace cairn::functions {
 
 struct InvokerOptions {
@@ -90,7 +97,9 @@ struct InvokerFigures {
   size_t running = 0;
   int64_t started = 0;
   int64_t cold = 0;
-  int64_t lost = 0;  // whose lease somebody else had when they ended
+  int64_t lost = 0;       // whose lease somebody else had when they ended
+  int64_t parked = 0;     // messages put back for want of room, since the start
+  size_t parked_now = 0;  // that are remembered
   InvocationFigures::Snapshot ended;
 };
 
@@ -134,6 +143,8 @@ class Invoker {
 
   boost::asio::awaitable<void> Consume(std::shared_ptr<LoopState> shared);
   boost::asio::awaitable<Result<std::vector<Begun>>> ClaimSome(LoopState& loop);
+  // What a claim has begun; what it has parked is remembered.
+  std::vector<Begun> Take(LoopState& state, BeginWork& work);
   boost::asio::awaitable<void> RunOne(std::shared_ptr<LoopState> state,
                                       std::shared_ptr<Running> running);
   boost::asio::awaitable<Ended> Execute(net::Loop& loop, std::shared_ptr<Running> running);
@@ -141,13 +152,37 @@ class Invoker {
   boost::asio::awaitable<void> FlushLog(std::shared_ptr<Running> running);
   boost::asio::awaitable<void> Finish(Running& running, Ended ended);
   boost::asio::awaitable<void> Postpone(Running& running);
+  // Makes parked messages of a version pending, as many as it has room for.
+  boost::asio::awaitable<void> Unpark(std::string version);
+  struct Unparked {
+    std::vector<std::string> looked_at;
+    size_t pending = 0;  // of these, since now
+  };
+  // At most `most` of them, the first ones that still wait. A step inside a transaction.
+  static Result<Unparked> MakePending(jobs::Context& context,
+                                      const std::vector<std::string>& parked, size_t most);
   boost::asio::awaitable<void> RenewLeases(std::shared_ptr<LoopState> shared);
   BeginWork::Options BeginOptions(size_t count) const;
   std::function<std::unique_ptr<doors::Work>()> MakeBegin(size_t count) const;
 
+  // What of a version runs in this process, and waits for that to end.
+  struct Slots {
+    int64_t running = 0;
+    int64_t most = 0;
+    std::deque<std::string> parked;  // messages, by their jobs
+  };
+  using SlotMap = std::unordered_map<std::string, Slots>;
   bool TakeSlot(const FunctionName& function, uint64_t version, int64_t most);
   void GiveSlot(const FunctionName& function, uint64_t version);
-  bool HasSlot(const FunctionName& function, uint64_t version, int64_t most) const;
+  // Whether there is room for `more` runs more.
+  bool HasSlot(const FunctionName& function, uint64_t version, int64_t most,
+               int64_t more = 1) const;
+  void Remember(const ParkedMessage& parked);
+  size_t RoomOf(const std::string& version) const;
+  // The first ones of those that are parked.
+  std::vector<std::string> FirstParked(const std::string& version) const;
+  void ForgetParked(const std::string& version, const std::vector<std::string>& messages);
+  void ForgetIfUnused(SlotMap::iterator at);
 
   const InvokerParts parts_;
   const InvokerOptions options_;
@@ -159,7 +194,7 @@ class Invoker {
   mutable std::mutex mutex_;
   // Held by the coroutines of their loops, with which they end: loops may end before this object.
   std::vector<std::weak_ptr<LoopState>> loops_;
-  std::unordered_map<std::string, int64_t> by_version_;  // that run
+  SlotMap by_version_;
   InvokerFigures figures_;  // without those that have ended
   InvocationFigures ended_;
 };
