@@ -29,6 +29,14 @@ void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& ca
   writer.Counter("cs_invocations_lost_total",
                  "Runs whose message somebody else had when they ended.",
                  static_cast<double>(invoker.lost));
+  writer.Counter("cs_invoker_untold_failures_total",
+                 "Failures that could not be published to the topic on_failure.",
+                 static_cast<double>(invoker.untold));
+  writer.Counter("cs_invoker_parked_total",
+                 "Messages put back because their versions ran as often as they may.",
+                 static_cast<double>(invoker.parked));
+  writer.Gauge("cs_invoker_parked", "Of these, those that wait for a run to end.",
+               static_cast<double>(invoker.parked_now));
   writer.Gauge("cs_invoker_inflight", "Activations that run now.",
                static_cast<double>(invoker.running));
   writer.Counter("cs_invoker_cold_starts_total",

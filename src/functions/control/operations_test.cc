@@ -141,6 +141,24 @@ TEST_F(ControlTest, GrantsHideFunctionsAndRefuseThem) {
             Code::kResourceMismatch);
 }
 
+TEST_F(ControlTest, FailuresGoToNoTopicThatThePublisherMayNotUse) {
+  ASSERT_TRUE(Create().ok());
+  const auto topics = *doors::NamePatterns::Parse("failed.*");
+  const Package package = *MakePackage(SmallFiles());
+  const auto publish = [&](std::string topic) {
+    PublishRequest request{.package = package};
+    request.config.on_failure = std::move(topic);
+    return Do([&](Context& context) {
+      context.topics = &topics;
+      return Publish(context, kFunction, request);
+    });
+  };
+  EXPECT_EQ(CodeOf(publish("orders")), Code::kResourceMismatch);
+  EXPECT_EQ(Stored(VersionSeqKey(kFunction)), "(nil)");
+  EXPECT_TRUE(publish("failed.orders").ok());
+  EXPECT_TRUE(publish("").ok());
+}
+
 TEST_F(ControlTest, NamesThatAreNoneNeverReachAKey) {
   for (const FunctionName& wrong :
        {FunctionName{"abc123", "payments", "reconcile"}, FunctionName{"t_abc123", "p:x", "abc"},

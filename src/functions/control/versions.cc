@@ -65,6 +65,13 @@ Result<Source> CheckedSource(const Context& context, const FunctionName& functio
                              const PublishRequest& request) {
   CAIRN_RETURN_IF_ERROR(LoadFunction(context, function));
   if (!request.alias.empty()) CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kAlias, request.alias));
+  // The platform publishes there in its own name, so who asks for it must be allowed to.
+  const std::string& topic = request.config.on_failure;
+  if (!topic.empty() && !context.AllowsTopic(topic)) {
+    return Refuse(Code::kResourceMismatch,
+                  fmt::format("config.on_failure: this key may not use the topic {}",
+                              Printable(topic)));
+  }
   return SourceOf(context, function, request);
 }
 

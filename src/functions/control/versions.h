@@ -71,7 +71,8 @@ Result<Package> PackageToPublish(const Context& context, const FunctionName& fun
                                  const PublishRequest& request);
 // All of it or nothing: the next number, version, bundle, environment, alias; the draft is used up.
 // A draft that is used up is CS_CONFLICT and one that has expired CS_GONE; code of other files than
-// those that are published is CS_CONFLICT.
+// those that are published is CS_CONFLICT. A topic for failures that the caller may not use is
+// CS_AUTHZ_RESOURCE_MISMATCH.
 Result<Published> Publish(Context& context, const FunctionName& function,
                           const PublishRequest& request);
 

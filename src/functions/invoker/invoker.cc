@@ -366,8 +366,15 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
                       .type = std::string(kFailedType)};
     Result<codeq::Outgoing> made = codeq::Prepare(
         {.topic = config.on_failure, .text = codeq::Wrap(std::move(envelope), Encode(activation))});
-    if (made.ok()) failure = *std::move(made);
+    if (made.ok() && IsUserTopic(config.on_failure)) {
+      failure = *std::move(made);
+    } else {
+      const Error why =
+          made.ok() ? Refuse(Code::kValidation, "it is a topic of the platform") : made.error();
+      NoteUntold(activation, config.on_failure, why);
+    }
   }
+  std::optional<Error> untold;
   const std::optional<LogChunk> chunk = running.log.Take();
 
   codeq::Locks locks;
@@ -419,8 +426,12 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
       (void)published;
     }
     if (failure) {
-      CAIRN_ASSIGN_OR_RETURN(const codeq::Published published, codeq::Publish(context, *failure));
-      (void)published;
+      // A topic that takes no message now must not keep the activation from ending.
+      untold.reset();
+      const Result<codeq::Published> published = codeq::TryPublish(context, *failure);
+      if (!published.ok() && !IsRefusal(published.error())) return published.error();
+      if (!published.ok()) untold = published.error();
+      if (published.ok()) untold = published->refused;
     }
     return {};
   };
@@ -442,6 +453,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
     }
     co_await pause.Sleep(In(kPauseAfterError * tries));
   }
+  if (untold) NoteUntold(activation, config.on_failure, *untold);
   ForgetParked(version, unparked.looked_at);
   if (!parked.empty() && unparked.pending == 0) co_await Unpark(version);
   if (!tells || begun.ended) co_return;
@@ -449,6 +461,16 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   if (!ended.usage || !ended.usage->cold) co_return;
   const std::scoped_lock lock(mutex_);
   ++figures_.cold;
+}
+
+void Invoker::NoteUntold(const Activation& activation, std::string_view topic, const Error& error) {
+  parts_.log.Warn("the topic for failures of a function was not told of one",
+                  {{"activation", activation.activation_id},
+                   {"function", ResourceName(NameOf(activation))},
+                   {"topic", Printable(topic)},
+                   {"error", std::string(RefusalText(error))}});
+  const std::scoped_lock lock(mutex_);
+  ++figures_.untold;
 }
 
 // It was claimed while another loop has taken the last slot.

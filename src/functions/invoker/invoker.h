@@ -98,6 +98,7 @@ struct InvokerFigures {
   int64_t started = 0;
   int64_t cold = 0;
   int64_t lost = 0;       // whose lease somebody else had when they ended
+  int64_t untold = 0;     // failures that could not be published to on_failure
   int64_t parked = 0;     // messages put back for want of room, since the start
   size_t parked_now = 0;  // that are remembered
   InvocationFigures::Snapshot ended;
@@ -151,6 +152,8 @@ class Invoker {
   boost::asio::awaitable<Result<std::string>> OpenEnv(const Begun& begun, EnvMap& env);
   boost::asio::awaitable<void> FlushLog(std::shared_ptr<Running> running);
   boost::asio::awaitable<void> Finish(Running& running, Ended ended);
+  // A failure that was not published to `topic`.
+  void NoteUntold(const Activation& activation, std::string_view topic, const Error& error);
   boost::asio::awaitable<void> Postpone(Running& running);
   // Makes parked messages of a version pending, as many as it has room for.
   boost::asio::awaitable<void> Unpark(std::string version);

@@ -44,6 +44,7 @@ inline constexpr size_t kMaxKvPrefixes = 64;
 inline constexpr size_t kMaxKvPrefixBytes = 256;
 inline constexpr size_t kMaxPublishTopics = 64;
 inline constexpr size_t kMaxTopicBytes = 256;
+inline constexpr size_t kMaxTopicNameBytes = 128;  // of a topic that is a queue
 inline constexpr size_t kMaxAllowHosts = 128;
 inline constexpr size_t kMaxHostBytes = 253;
 inline constexpr int64_t kMinFetchTimeoutMs = 1;

@@ -9,8 +9,10 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/id.h"
+#include "base/utf8.h"
 #include "functions/model/digest.h"
 #include "functions/model/errors.h"
+#include "functions/model/limits.h"
 
 namespace cairn::functions {
 namespace {
@@ -98,6 +100,18 @@ Result<void> CheckName(NameKind kind, std::string_view text) {
   const Grammar& grammar = GrammarOf(kind);
   return Refuse(Code::kNameInvalid, fmt::format("\"{}\" cannot be the name of {}: it must be {}",
                                                 Printable(text), grammar.what, grammar.text));
+}
+
+bool IsUserTopic(std::string_view text) {
+  if (text.empty() || text.size() > kMaxTopicNameBytes || text.starts_with(kPlatformPrefix)) {
+    return false;
+  }
+  const auto is_control = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7F;
+  };
+  return text.front() != ' ' && text.back() != ' ' && std::ranges::none_of(text, is_control) &&
+         IsUtf8(text);
 }
 
 std::string NewDraftId(Timestamp now, Random& random) {

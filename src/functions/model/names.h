@@ -57,6 +57,12 @@ std::string NewActivationId(Random& random);
 // The same id for the same text: a UUID of version 8 (RFC 9562), made of its SHA-256.
 std::string DerivedActivationId(std::string_view text);
 
+// What the names of the platform's own topics begin with.
+inline constexpr std::string_view kPlatformPrefix = "cs.";
+// Whether a topic of users can be called this: 1 to kMaxTopicNameBytes bytes of UTF-8 without
+// control characters, no blank at either end, and not one of the platform's.
+bool IsUserTopic(std::string_view text);
+
 // 1 and up, in decimal without a leading zero; nullopt for anything else.
 std::optional<uint64_t> ParseVersion(std::string_view text);
 
