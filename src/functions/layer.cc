@@ -41,6 +41,7 @@ constexpr std::string_view kRunning = "functions.running";
 constexpr std::string_view kCache = "functions.cache";
 constexpr std::string_view kTenantRate = "functions.tenant_rate";
 constexpr std::string_view kFunctionRate = "functions.function_rate";
+constexpr std::string_view kClientRate = "functions.client_rate";
 constexpr std::string_view kAllow = "functions.allow";
 constexpr std::string_view kSecretFile = "functions.secret_file";
 
@@ -117,11 +118,13 @@ class FunctionsLayer final : public house::Layer {
         house::SizeSetting({kCache, "Memory for the code of functions that were run lately."},
                            kDefaultCacheBytes, kMegabyte, kMaxCacheBytes));
     declarations.AddSetting(house::CountSetting(
-        {kTenantRate, "Synchronous invocations a second of each tenant; 0: without limit."}, 0, 0,
+        {kTenantRate, "Invocations a second of each tenant, by callers; 0: without limit."}, 0, 0,
         kMaxRateLimit));
     declarations.AddSetting(house::CountSetting(
         {kFunctionRate, "The same of each function that does not say otherwise."}, 0, 0,
         kMaxRateLimit));
+    declarations.AddSetting(house::CountSetting(
+        {kClientRate, "The same of each address that asks over HTTP."}, 0, 0, kMaxRateLimit));
     declarations.AddSetting(AllowSetting());
     declarations.AddSetting(house::PathSetting(
         {kSecretFile,
@@ -136,6 +139,7 @@ class FunctionsLayer final : public house::Layer {
         house::ParseSize(configuration.Text(kCache)).value_or(kDefaultCacheBytes);
     options_.tenant_rate = static_cast<int64_t>(NumberOf(configuration, kTenantRate));
     options_.function_rate = static_cast<int64_t>(NumberOf(configuration, kFunctionRate));
+    options_.client_rate = static_cast<int64_t>(NumberOf(configuration, kClientRate));
     policy_ = outside::AddressPolicy::Parse(configuration.Text(kAllow))
                   .value_or(outside::AddressPolicy{});
     secret_file_ = configuration.Text(kSecretFile);

@@ -327,8 +327,8 @@ struct Command {
   ScopeFunction add_scopes = {};  // replaces `scopes`
   ParseFunction parse = {};       // its request replaces both
   WriteFunction never_writes = {};
-  // Can take long even when memory has the answer (it visits many keys): runs on the pool, not on a
-  // loop; one that waits is run on a loop only by a commit there that has something for it.
+  // Can take long even when memory has the answer (it visits many keys): runs on the pool, never on
+  // a loop.
   bool long_running = false;
   bool runs_in_multi = false;     // runs at once between MULTI and EXEC, where others are queued
   bool while_subscribed = false;  // allowed to a RESP2 connection that listens to channels

@@ -152,15 +152,17 @@ awaitable<Result<SharedCode>> CompileFirst(const SharedControl& parts, const Rou
                                            const FunctionName& function,
                                            const PublishRequest& request) {
   if (parts->compiler == nullptr) co_return SharedCode();
-  auto package = std::make_shared<Package>();
+  Package found;
   const OperationBody body = [&](Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(*package, PackageToPublish(context, function, request));
+    CAIRN_ASSIGN_OR_RETURN(found, PackageToPublish(context, function, request));
     return {};
   };
   StoreAccess access{.store = parts->store, .principal = call.principal};
-  const Result<void> found = co_await Look(std::move(access), Where::kPool, body);
-  if (!found.ok()) co_return found.error();
-  co_return co_await parts->compiler->Compile(std::move(package));
+  const Result<void> looked = co_await Look(std::move(access), Where::kPool, body);
+  if (!looked.ok()) co_return looked.error();
+  const auto package = std::make_shared<const Package>(std::move(found));
+  Result<SharedCode> compiled = co_await parts->compiler->Compile(package);
+  co_return compiled;
 }
 
 awaitable<Result<HttpReply>> PostVersion(SharedControl parts, const RouteCall& call) {

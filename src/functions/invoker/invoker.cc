@@ -544,26 +544,47 @@ awaitable<void> Invoker::Unpark(std::string version) {
 
 // --- Accept --------------------------------------------------------------------------------------
 
-Result<void> Invoker::Admit(const Invocation& invocation, const VersionMeta& version) {
+Place Invoker::TakePlace(const std::string& version, int64_t most) {
+  const std::scoped_lock lock(places_->mutex);
+  int64_t& held = places_->held[version];
+  if (held >= most) return nullptr;
+  ++held;
+  return {places_.get(), [places = places_, version](void* /*places*/) {
+            const std::scoped_lock hold(places->mutex);
+            const auto found = places->held.find(version);
+            if (--found->second == 0) places->held.erase(found);
+          }};
+}
+
+Result<Place> Invoker::Admit(const Invocation& invocation, const VersionMeta& version) {
   const auto refuse = [](std::string_view what, int64_t wait_ms) {
     return Refuse(
         Code::kRateLimited,
         fmt::format("too many invocations of {} a second; try again in {} ms", what, wait_ms));
   };
   const VersionConfig& config = version.config;
+  if (!invocation.client.empty()) {
+    // No tenant is called like this.
+    const std::string client = "client " + invocation.client;
+    if (const auto wait_ms = rates_.Take(client, options_.client_rate)) {
+      return refuse("the " + client, *wait_ms);
+    }
+  }
   if (const auto wait_ms = rates_.Take(invocation.function.tenant, options_.tenant_rate)) {
     return refuse("the tenant " + invocation.function.tenant, *wait_ms);
   }
   const int64_t rate = config.rate_limit > 0 ? config.rate_limit : options_.function_rate;
   const std::string name = ResourceName(invocation.function);
   if (const auto wait_ms = rates_.Take(name, rate)) return refuse(name, *wait_ms);
-  if (invocation.mode == Invocation::Mode::kSync &&
-      !HasSlot(invocation.function, version.version, config.max_concurrency)) {
-    return Refuse(Code::kConcurrencyLimited,
-                  fmt::format("{} runs {} times now, which is its max_concurrency", name,
-                              config.max_concurrency));
+  if (invocation.mode == Invocation::Mode::kAsync) return Place();
+  Place place;
+  if (HasSlot(invocation.function, version.version, config.max_concurrency)) {
+    place = TakePlace(SlotName(invocation.function, version.version), config.max_concurrency);
   }
-  return {};
+  if (place != nullptr) return place;
+  return Refuse(Code::kConcurrencyLimited,
+                fmt::format("{} runs {} times now, which is its max_concurrency", name,
+                            config.max_concurrency));
 }
 
 awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
@@ -592,8 +613,8 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
   const store::Scopes none;
   const Result<void> looked = co_await parts_.routes.Read(none, look);
   if (!looked.ok()) co_return looked.error();
-  const Result<void> allowed = Admit(invocation, version);
-  if (!allowed.ok()) co_return allowed.error();
+  Result<Place> place = Admit(invocation, version);
+  if (!place.ok()) co_return place.error();
 
   const Timestamp now = parts_.clock.Now();
   request.deadline_ms = now.millis() + (sync ? version.config.timeout_ms : kAsyncDeadlineMs);
@@ -602,7 +623,8 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
   if (!queued.ok()) co_return queued.error();
   Accepted accepted{.activation_id = request.activation_id,
                     .request_id = request.request_id,
-                    .deadline_ms = request.deadline_ms};
+                    .deadline_ms = request.deadline_ms,
+                    .place = *std::move(place)};
   codeq::Locks locks;
   AddRequestScopes(*queued, locks);
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {

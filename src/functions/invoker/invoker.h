@@ -53,8 +53,10 @@ namespace cairn::functions {
 struct InvokerOptions {
   size_t running = 64;  // activations at once in this process
   std::chrono::milliseconds lease = std::chrono::seconds(30);
-  int64_t tenant_rate = 0;    // synchronous invocations a second; 0: without limit
-  int64_t function_rate = 0;  // the same of each function that does not say otherwise
+  // Invocations a second that doors accept here, of both modes; 0: without limit.
+  int64_t tenant_rate = 0;
+  int64_t function_rate = 0;  // of each function that does not say otherwise
+  int64_t client_rate = 0;    // of each address that asks over HTTP
   size_t cache_bytes = 512UL * 1024 * 1024;
   std::string node;  // names this process among those that claim messages
 };
@@ -83,7 +85,11 @@ struct Invocation {
   std::string request_id;
   // Of the activation: the same id again is the same activation. Empty: a new one.
   std::string activation_id = {};
+  std::string client = {};  // the address that has asked, without its port; empty: not known
 };
+
+// A synchronous invocation under way, one of max_concurrency; while it is held.
+using Place = std::shared_ptr<void>;
 
 struct Accepted {
   std::string activation_id;
@@ -91,6 +97,7 @@ struct Accepted {
   int64_t deadline_ms = 0;
   bool existing = false;
   std::optional<InvocationResult> result = {};  // of an existing one that has ended
+  Place place = {};                             // of a synchronous one
 };
 
 struct InvokerFigures {
@@ -129,9 +136,9 @@ class Invoker {
   };
   boost::asio::awaitable<Result<Answer>> Invoke(Invocation invocation);
 
-  // Refuses what would be too many: a second, and for kSync at once. Counts it otherwise. From any
-  // thread; Accept asks by itself.
-  Result<void> Admit(const Invocation& invocation, const VersionMeta& version);
+  // Refuses what would be too many: a second, and for kSync at once. Counts it otherwise, and gives
+  // its place to kSync. From any thread; Accept asks by itself.
+  Result<Place> Admit(const Invocation& invocation, const VersionMeta& version);
 
   ProgramCache& programs() { return programs_; }
   InvokerFigures figures() const;
@@ -186,10 +193,18 @@ class Invoker {
   std::vector<std::string> FirstParked(const std::string& version) const;
   void ForgetParked(const std::string& version, const std::vector<std::string>& messages);
   void ForgetIfUnused(SlotMap::iterator at);
+  // Places that are held, by version. Places may outlive this object.
+  struct Places {
+    std::mutex mutex;
+    std::unordered_map<std::string, int64_t> held;
+  };
+  // Null: there are none left.
+  Place TakePlace(const std::string& version, int64_t most);
 
   const InvokerParts parts_;
   const InvokerOptions options_;
   const FetchParts fetch_;
+  const std::shared_ptr<Places> places_ = std::make_shared<Places>();
   ProgramCache programs_;
   RateLimits rates_;
   std::atomic<bool> stopping_{false};

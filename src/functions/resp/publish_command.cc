@@ -159,7 +159,7 @@ class PublishCall final : public doors::CommandRequest {
     if (!published.ok()) return ReplyWith(command, published.error());
     if (compiler_ != nullptr) {
       command.transaction.AfterCommit(
-          [compiler = compiler_, function, version = published->version](store::Commit) {
+          [compiler = compiler_, function, version = published->version](store::Commit /*commit*/) {
             compiler->CompileLater(function, version);
           });
     }
