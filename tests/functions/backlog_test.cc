@@ -21,7 +21,8 @@ namespace {
 namespace json = boost::json;
 using ::testing::HasSubstr;
 
-constexpr std::string_view kOne = R"({"limits":{"timeoutMs":120000,"memoryMb":64,"maxConcurrency":1}})";
+constexpr std::string_view kOne =
+    R"({"limits":{"timeoutMs":120000,"memoryMb":64,"maxConcurrency":1}})";
 // Runs until the key is there.
 constexpr std::string_view kGate = R"(
   export default async (event) => {
@@ -88,25 +89,24 @@ TEST_F(BacklogTest, ADuplicateOfWhatRunsDoesNotRun) {
   const std::string id = Later(7);
   AwaitFigure("cs_invoker_inflight", 1);
   const json::value running = server_.Activation(id);
-  const std::string message = json::serialize(json::value(
-      {{"schema", "cs.envelope.v1"},
-       {"id", "msg_01JCZ5W2M8Q0S3B4X6V7K9T1RA"},
-       {"ts_ms", 1'700'000'000'000},
-       {"tenant", "t_test01"},
-       {"type", "InvocationRequest"},
-       {"body",
-        {{"activation_id", id},
-         {"request_id", running.at("request_id")},
-         {"tenant", "t_test01"},
-         {"namespace", "shop"},
-         {"ref", {{"function", "gate"}, {"alias", "live"}}},
-         {"trigger", {{"type", "api"}, {"source", json::object()}}},
-         {"principal", {{"sub", "user:1"}, {"roles", json::array({"role:admin"})}}},
-         {"deadline_ms", 4'000'000'000'000},
-         {"event", {{"n", 7}}}}}}));
-  const JsonAnswer published =
-      server_.Call("POST", "/v1/codeq/topics/cs.invoke/messages",
-                   fmt::format(R"({{"message":{}}})", message));
+  const std::string message = json::serialize(
+      json::value({{"schema", "cs.envelope.v1"},
+                   {"id", "msg_01JCZ5W2M8Q0S3B4X6V7K9T1RA"},
+                   {"ts_ms", 1'700'000'000'000},
+                   {"tenant", "t_test01"},
+                   {"type", "InvocationRequest"},
+                   {"body",
+                    {{"activation_id", id},
+                     {"request_id", running.at("request_id")},
+                     {"tenant", "t_test01"},
+                     {"namespace", "shop"},
+                     {"ref", {{"function", "gate"}, {"alias", "live"}}},
+                     {"trigger", {{"type", "api"}, {"source", json::object()}}},
+                     {"principal", {{"sub", "user:1"}, {"roles", json::array({"role:admin"})}}},
+                     {"deadline_ms", 4'000'000'000'000},
+                     {"event", {{"n", 7}}}}}}));
+  const JsonAnswer published = server_.Call("POST", "/v1/codeq/topics/cs.invoke/messages",
+                                            fmt::format(R"({{"message":{}}})", message));
   ASSERT_LT(published.status, 300) << published.text;
   Await("the duplicate to wait", [&] {
     const JsonAnswer queue = server_.Call("GET", "/api/v1/queues/cs.invoke");
@@ -123,9 +123,9 @@ TEST_F(BacklogTest, SynchronousOnesBeyondMaxConcurrencyAreRefusedAtBothDoors) {
   std::jthread first([this] { EXPECT_EQ(server_.Invoke("gate", R"({"n":1})").status, 200); });
   AwaitFigure("cs_invoker_inflight", 1);
   for (const std::string_view method : {"POST", "GET"}) {
-    const JsonAnswer refused =
-        method == "POST" ? server_.Invoke("gate", R"({"n":2})")
-                         : server_.Call("GET", "/v1/web/t_test01/shop/gate/live");
+    const JsonAnswer refused = method == "POST"
+                                   ? server_.Invoke("gate", R"({"n":2})")
+                                   : server_.Call("GET", "/v1/web/t_test01/shop/gate/live");
     EXPECT_EQ(refused.status, 429) << refused.text;
     EXPECT_EQ(refused.body.at("error").at("code").as_string(), "CS_CONCURRENCY_LIMITED");
     EXPECT_TRUE(refused.headers.Has("Retry-After"));
@@ -141,9 +141,8 @@ TEST_F(BacklogTest, ABurstOfSynchronousOnesRunsOneAtATime) {
   {
     std::vector<std::jthread> callers;
     for (int i = 0; i < kCallers; ++i) {
-      callers.emplace_back([&, i] {
-        statuses[i] = server_.Invoke("gate", fmt::format(R"({{"n":{}}})", i)).status;
-      });
+      callers.emplace_back(
+          [&, i] { statuses[i] = server_.Invoke("gate", fmt::format(R"({{"n":{}}})", i)).status; });
     }
     // All but one are told at once.
     Await("one to run", [&] { return Figure("cs_invoker_inflight") == 1; });

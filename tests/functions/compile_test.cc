@@ -47,9 +47,9 @@ class CompileTest : public ::testing::Test {
     return server_.Call("POST", fmt::format("{}/work/versions", kFunctions), Body(sources));
   }
   std::vector<std::string> OverResp(const Sources& sources) {
-    std::vector<std::string> args = {"FN.PUBLISH", "t_test01/shop/work", "FILES",
-                                     fmt::to_string(sources.size() + 1), "manifest.json",
-                                     std::string(kManifest)};
+    std::vector<std::string> args = {"FN.PUBLISH",    "t_test01/shop/work",
+                                     "FILES",         fmt::to_string(sources.size() + 1),
+                                     "manifest.json", std::string(kManifest)};
     for (const auto& [path, text] : sources) args.insert(args.end(), {path, text});
     return args;
   }
@@ -79,17 +79,13 @@ class CompileTest : public ::testing::Test {
   }
   int64_t Compiles() { return Figure("cs_sandbox_compiles_total"); }
 
-  std::string Keys(std::string_view pattern) {
-    return server_.server().Command({"KEYS", pattern});
-  }
+  std::string Keys(std::string_view pattern) { return server_.server().Command({"KEYS", pattern}); }
   std::string CodeKey(int version) {
     const JsonAnswer meta =
         server_.Call("GET", fmt::format("{}/work/versions/{}", kFunctions, version));
     return "cs:fn:t_test01:shop:work:code:" + std::string(meta.body.at("sha256").as_string());
   }
-  std::string Stored(int version) {
-    return server_.server().Command({"EXISTS", CodeKey(version)});
-  }
+  std::string Stored(int version) { return server_.server().Command({"EXISTS", CodeKey(version)}); }
 
   FunctionsServer server_;
 };
@@ -102,7 +98,8 @@ TEST_F(CompileTest, WhatDoesNotCompileIsNotPublished) {
   };
   const std::vector<Case> cases = {
       {{{"function.js", "export default () => 1;\nlet x = ;"}}, "function.js:2: SyntaxError"},
-      {{{"function.js", "\nimport './gone.js';"}}, "function.js:2: there is no module \"./gone.js\""},
+      {{{"function.js", "\nimport './gone.js';"}},
+       "function.js:2: there is no module \"./gone.js\""},
       {{{"function.js", "import 'left-pad';"}}, "there is no module \"left-pad\""},
       {{{"function.js", "import './a.js';"}, {"a.js", "import './b.js';"}}, "a.js:1: there is no"},
       {{{"function.js", "import {no} from './a.js';"}, {"a.js", "export const yes = 1;"}}, "no"},
@@ -153,11 +150,11 @@ TEST_F(CompileTest, ADraftThatDoesNotCompileIsLeftAsItIs) {
 
 TEST_F(CompileTest, TheFirstInvocationOnlyLoads) {
   const std::string large = "export const text = '" + std::string(200'000, 'x') + "';";
-  ASSERT_EQ(Publish({{"function.js",
-                      "import {text} from './large.js'; export default () => text.length"},
-                     {"large.js", large}})
-                .status,
-            201);
+  ASSERT_EQ(
+      Publish({{"function.js", "import {text} from './large.js'; export default () => text.length"},
+               {"large.js", large}})
+          .status,
+      201);
   EXPECT_THAT(Run(OverResp({{"function.js", "export default () => 'two'"}})), HasSubstr("version"));
   EXPECT_EQ(Compiles(), 2);
   EXPECT_EQ(Answer(1), "200000");

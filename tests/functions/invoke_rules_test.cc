@@ -56,8 +56,7 @@ TEST(InvokedAliasTest, AShiftIsUndoneByInvocationsThatFail) {
   });
   EXPECT_GE(failed, 10);
   EXPECT_EQ(stored.at("version").as_int64(), 1) << json::serialize(stored);
-  EXPECT_FALSE(stored.as_object().contains("weights") &&
-               !stored.at("weights").as_array().empty());
+  EXPECT_FALSE(stored.as_object().contains("weights") && !stored.at("weights").as_array().empty());
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(server.Invoke("work").body.at("status").as_string(), "success");
   }
@@ -77,8 +76,7 @@ TEST(InvokedAliasTest, WeightsDecideHowOftenAVersionRuns) {
     return seen;
   };
   // One in some 10^20 runs of this test has fewer of one of them.
-  std::map<std::string, int> seen =
-      count(R"({"version":1,"weights":[{"version":2,"weight":50}]})");
+  std::map<std::string, int> seen = count(R"({"version":1,"weights":[{"version":2,"weight":50}]})");
   EXPECT_GE(seen["1"], 40);
   EXPECT_GE(seen["2"], 40);
   EXPECT_EQ(seen.size(), 2U);
@@ -102,8 +100,8 @@ class RolesTest : public ::testing::Test {
 
   std::string NewKey(std::string_view name, std::string_view members) {
     const JsonAnswer made =
-        server_.Call("POST", "/api/v1/auth/keys", fmt::format(R"({{"name":"{}",{}}})", name, members),
-                     Bearer(admin_));
+        server_.Call("POST", "/api/v1/auth/keys",
+                     fmt::format(R"({{"name":"{}",{}}})", name, members), Bearer(admin_));
     EXPECT_EQ(made.status, 201) << made.text;
     return std::string(made.body.at("key").as_string());
   }
@@ -243,15 +241,15 @@ TEST(InvokeRulesTest, TheGatewayTellsHowAFunctionFailed) {
             "504 CS_RUNTIME_TIMEOUT");
   EXPECT_EQ(ask("export default () => { for (;;); }", R"({"timeout_ms":100})"),
             "504 CS_RUNTIME_TIMEOUT");
-  EXPECT_EQ(ask("export default () => { const a = []; for (;;) a.push('x'.repeat(1e6) + a.length); }",
-                R"({"memory_mb":16})"),
-            "500 CS_RUNTIME_MEMORY_LIMIT");
+  EXPECT_EQ(
+      ask("export default () => { const a = []; for (;;) a.push('x'.repeat(1e6) + a.length); }",
+          R"({"memory_mb":16})"),
+      "500 CS_RUNTIME_MEMORY_LIMIT");
   EXPECT_THAT(server.Call("GET", "/v1/web/t_test01/shop/work/live").text,
               Not(HasSubstr("secret words")));
   EXPECT_EQ(CodeOf(server.Call("GET", "/v1/web/t_test01/shop/gone/live")), "404 CS_NOT_FOUND");
   ASSERT_EQ(server.Call("POST", fmt::format("{}/work/disable", kFunctions)).status, 200);
-  EXPECT_THAT(CodeOf(server.Call("GET", "/v1/web/t_test01/shop/work/live")),
-              HasSubstr("CS_"));
+  EXPECT_THAT(CodeOf(server.Call("GET", "/v1/web/t_test01/shop/work/live")), HasSubstr("CS_"));
 }
 
 TEST(InvokeRulesTest, SecretsAreKeptOutOfErrorsAndSurviveANewKey) {
@@ -302,8 +300,8 @@ TEST(InvokeRulesTest, AFailureThatNobodyCanBeToldOfIsCounted) {
                  R"({"on_failure":"orders"})");
   // Published before such names were refused.
   const std::string key = "cs:fn:t_test01:shop:lost:ver:1:meta";
-  std::string meta = json::serialize(
-      server.Call("GET", fmt::format("{}/lost/versions/1", kFunctions)).body);
+  std::string meta =
+      json::serialize(server.Call("GET", fmt::format("{}/lost/versions/1", kFunctions)).body);
   const std::string before = R"("on_failure":"orders")";
   ASSERT_NE(meta.find(before), std::string::npos) << meta;
   meta.replace(meta.find(before), before.size(), R"("on_failure":"cs.results")");

@@ -32,7 +32,7 @@ inline const doors::NamePatterns* TopicsOf(const doors::Principal* principal) {
 // What an operation works with. Lives inside a transaction's body.
 struct Context {
   store::Transaction& transaction;
-  const doors::NamePatterns* names = nullptr;  // of functions that the caller may use; null: all
+  const doors::NamePatterns* names = nullptr;   // of functions that the caller may use; null: all
   const doors::NamePatterns* topics = nullptr;  // that the caller may use; null: all
   // For an operation that finds out which keys it changes. Null: everything is held.
   doors::HeldScopes* held = nullptr;

@@ -68,9 +68,9 @@ Result<Source> CheckedSource(const Context& context, const FunctionName& functio
   // The platform publishes there in its own name, so who asks for it must be allowed to.
   const std::string& topic = request.config.on_failure;
   if (!topic.empty() && !context.AllowsTopic(topic)) {
-    return Refuse(Code::kResourceMismatch,
-                  fmt::format("config.on_failure: this key may not use the topic {}",
-                              Printable(topic)));
+    return Refuse(
+        Code::kResourceMismatch,
+        fmt::format("config.on_failure: this key may not use the topic {}", Printable(topic)));
   }
   return SourceOf(context, function, request);
 }

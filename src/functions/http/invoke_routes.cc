@@ -192,10 +192,9 @@ HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation&
   } else {
     const std::string type = result.error ? result.error->type : "";
     const Code code = type == kMemoryErrorType ? Code::kMemoryLimit : Code::kException;
-    response = Refusal(
-        Refuse(code, fmt::format("the function failed{}{}; its activation says why",
-                                             type.empty() ? "" : " with ", type)),
-        invocation.request_id);
+    response = Refusal(Refuse(code, fmt::format("the function failed{}{}; its activation says why",
+                                                type.empty() ? "" : " with ", type)),
+                       invocation.request_id);
   }
   response.headers.Set(kActivationHeader, result.activation_id);
   return response;
@@ -211,8 +210,7 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   Invocation invocation{.function = FunctionOf(call)};
   CAIRN_RETURN_IF_ERROR(CheckAllowed(call, invocation.function));
   CAIRN_ASSIGN_OR_RETURN(invocation.ref, ParseRef(invocation.function, call.PathValue("ref")));
-  CAIRN_ASSIGN_OR_RETURN(invocation.event,
-                         GatewayEvent(call.request, OwnPath(call.request)));
+  CAIRN_ASSIGN_OR_RETURN(invocation.event, GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
   invocation.client = ClientOf(call);
   if (call.request.trace_parent) {

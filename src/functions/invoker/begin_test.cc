@@ -64,9 +64,9 @@ class BeginTest : public testing::ControlTest {
             .event = "{}"};
   }
   QueuedRequest Prepared(const InvocationRequest& request) {
-    Result<QueuedRequest> queued =
-        PrepareRequest(request, {.message_id = NewMessageId(clock_.Now(), random_),
-                                 .now_ms = clock_.Now().millis()});
+    Result<QueuedRequest> queued = PrepareRequest(
+        request,
+        {.message_id = NewMessageId(clock_.Now(), random_), .now_ms = clock_.Now().millis()});
     EXPECT_TRUE(queued.ok()) << queued.error().message;
     return *std::move(queued);
   }

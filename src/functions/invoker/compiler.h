@@ -42,8 +42,7 @@ class Compiler final : public BundleCompiler {
   boost::asio::awaitable<Result<void>> TakeTurn();
   void EndTurn();
   boost::asio::awaitable<void> CompileAndWake(std::shared_ptr<const Package> package,
-                                              store::Topic then,
-                                              std::function<void(Outcome)> done);
+                                              store::Topic then, std::function<void(Outcome)> done);
   boost::asio::awaitable<void> CompileVersion(FunctionName function, uint64_t version);
   net::Loop& NextLoop();
 

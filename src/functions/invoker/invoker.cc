@@ -114,14 +114,14 @@ struct Invoker::LoopState {
 // --- Claim ---------------------------------------------------------------------------------------
 
 BeginWork::Options Invoker::BeginOptions(size_t count) const {
-  return {.count = count,
-          .lease_ms = options_.lease.count(),
-          .worker_id = options_.node,
-          .stopping = &stopping_,
-          .has_room = [this](const FunctionName& function, const VersionMeta& version,
-                             int64_t more) {
-            return HasSlot(function, version.version, version.config.max_concurrency, more);
-          }};
+  return {
+      .count = count,
+      .lease_ms = options_.lease.count(),
+      .worker_id = options_.node,
+      .stopping = &stopping_,
+      .has_room = [this](const FunctionName& function, const VersionMeta& version, int64_t more) {
+        return HasSlot(function, version.version, version.config.max_concurrency, more);
+      }};
 }
 
 std::function<std::unique_ptr<doors::Work>()> Invoker::MakeBegin(size_t count) const {

@@ -43,11 +43,11 @@
 // has ended and publishes what it says, or one that runs no more and runs it again; while another
 // message runs it, it waits. One whose deadline has passed is answered `timeout` without being run.
 //
-// A version runs max_concurrency times at once in this process. Messages beyond that are parked: put
-// back for a minute in the transaction that has claimed them, and remembered here in the order in
-// which they came. Each run that ends makes the first of them pending again, in its own finish. So a
-// backlog costs one commit for many messages, and nothing while it waits. What is not remembered
-// (after a restart, or above a bound) comes by itself when its minute is over.
+// A version runs max_concurrency times at once in this process. Messages beyond that are parked:
+// put back for a minute in the transaction that has claimed them, and remembered here in the order
+// in which they came. Each run that ends makes the first of them pending again, in its own finish.
+// So a backlog costs one commit for many messages, and nothing while it waits. What is not
+// remembered (after a restart, or above a bound) comes by itself when its minute is over.
 namespace cairn::functions {
 
 struct InvokerOptions {

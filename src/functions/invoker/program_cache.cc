@@ -131,8 +131,7 @@ awaitable<Result<std::shared_ptr<const Program>>> ProgramCache::Load(Wanted want
 
 ProgramCache::Figures ProgramCache::figures() const {
   const std::scoped_lock lock(mutex_);
-  return {
-      .items = items_.size(), .bytes = bytes_, .loads = loads_, .compiled = compiled_};
+  return {.items = items_.size(), .bytes = bytes_, .loads = loads_, .compiled = compiled_};
 }
 
 }  // namespace cairn::functions

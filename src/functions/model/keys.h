@@ -18,7 +18,8 @@
 //   cs:fn:T:N:F:ver:V:meta            string   a version, JSON
 //   cs:fn:T:N:F:ver:V:bundle          string   its canonical tar (bundle.h)
 //   cs:fn:T:N:F:ver:V:env             string   its environment, encrypted (secrets.h)
-//   cs:fn:T:N:F:code:SHA256           string   what a bundle with this digest was compiled to; of use
+//   cs:fn:T:N:F:code:SHA256           string   what a bundle with this digest was compiled to; of
+//   use
 //                                              to the engine that made it, and made anew by others
 //   cs:fn:T:N:F:alias:A               string   an alias, JSON
 //   cs:fn:T:N:F:shift:A               string   outcomes of the step that a shift of A is in, JSON

@@ -63,8 +63,7 @@ TEST(FunctionKeysTest, NoTwoKindsShareAKey) {
     for (const std::string& key :
          {FunctionKey(function), VersionSeqKey(function), DraftKey(function, kDraftId),
           VersionKey(function, 1), BundleKey(function, 1), EnvKey(function, 1),
-          CodeKey(function, kDigest),
-          AliasKey(function, "prod"), ShiftKey(function, "prod")}) {
+          CodeKey(function, kDigest), AliasKey(function, "prod"), ShiftKey(function, "prod")}) {
       keys.insert(key);
       ++made;
     }
@@ -98,9 +97,8 @@ TEST(FunctionKeysTest, OtherKeysAreNotTakenForOnes) {
         "cs:fn:t_abc123:payments:reconcile:", "cs:fn:t_abc123:payments:reconcile:met",
         "cs:fn:t_abc123:payments:reconcile:ver:0:meta",
         "cs:fn:t_abc123:payments:reconcile:ver:1:other",
-        "cs:fn:t_abc123:payments:reconcile:code:00ff",
-        "cs:fn:t_abc123:payments:reconcile:alias:9", "cs:fn:T_abc123:payments:reconcile:meta",
-        "cs:act:t_abc123:payments:reconcile:meta"}) {
+        "cs:fn:t_abc123:payments:reconcile:code:00ff", "cs:fn:t_abc123:payments:reconcile:alias:9",
+        "cs:fn:T_abc123:payments:reconcile:meta", "cs:act:t_abc123:payments:reconcile:meta"}) {
     EXPECT_EQ(ParseFunctionKey(key), std::nullopt) << key;
   }
 }
