@@ -17,6 +17,7 @@
 #include "functions/http/error_form.h"
 #include "functions/http/invoke_routes.h"
 #include "functions/http/schedule_routes.h"
+#include "functions/invoker/compiler.h"
 #include "functions/invoker/invoker.h"
 #include "functions/invoker/warm_children.h"
 #include "functions/metrics.h"
@@ -42,6 +43,7 @@ constexpr std::string_view kRunning = "functions.running";
 constexpr std::string_view kCache = "functions.cache";
 constexpr std::string_view kTenantRate = "functions.tenant_rate";
 constexpr std::string_view kFunctionRate = "functions.function_rate";
+constexpr std::string_view kClientRate = "functions.client_rate";
 constexpr std::string_view kAllow = "functions.allow";
 constexpr std::string_view kSecretFile = "functions.secret_file";
 
@@ -145,12 +147,15 @@ class FunctionsLayer final : public house::Layer {
         house::SizeSetting({kCache, "Memory for the code of functions that were run lately."},
                            kDefaultCacheBytes, kMegabyte, kMaxCacheBytes));
     declarations.AddSetting(house::CountSetting(
-        {kTenantRate, "Synchronous invocations a second of each tenant; 0: without limit."}, 0, 0,
+        {kTenantRate, "Invocations a second of each tenant, by callers; 0: without limit."}, 0, 0,
         kMaxRateLimit));
     declarations.AddSetting(house::CountSetting(
         {kFunctionRate,
          "Invocations a second of a function without a rate_limit of its own; 0: no limit."},
         0, 0, kMaxRateLimit));
+    declarations.AddSetting(house::CountSetting(
+        {kClientRate, "Invocations a second of each address that asks over HTTP; 0: no limit."}, 0,
+        0, kMaxRateLimit));
     declarations.AddSetting(AllowSetting());
     declarations.AddSetting(house::PathSetting(
         {kSecretFile,
@@ -165,6 +170,7 @@ class FunctionsLayer final : public house::Layer {
         house::ParseSize(configuration.Text(kCache)).value_or(kDefaultCacheBytes);
     options_.tenant_rate = static_cast<int64_t>(NumberOf(configuration, kTenantRate));
     options_.function_rate = static_cast<int64_t>(NumberOf(configuration, kFunctionRate));
+    options_.client_rate = static_cast<int64_t>(NumberOf(configuration, kClientRate));
     policy_ = outside::AddressPolicy::Parse(configuration.Text(kAllow))
                   .value_or(outside::AddressPolicy{});
     secret_file_ = configuration.Text(kSecretFile);
@@ -192,17 +198,23 @@ class FunctionsLayer final : public house::Layer {
                                       .programs = invoker_->programs(),
                                       .pool = *pool_,
                                       .log = parts.log});
+    compiler_.emplace(Compiler::Parts{.routes = parts.route_store,
+                                      .loops = parts.loops,
+                                      .pool = *pool_,
+                                      .programs = invoker_->programs(),
+                                      .log = parts.log});
     SetErrorForms(parts.routes);
     const ControlParts control{.store = parts.route_store,
                                .pool = parts.instance.pools().store,
                                .clock = parts.clock,
                                .random = parts.random,
-                               .secrets = secrets_};
+                               .secrets = secrets_,
+                               .compiler = &*compiler_};
     AddControlRoutes(control, parts.routes);
     AddScheduleRoutes(control, parts.routes);
     AddInvokeRoutes({parts.route_store, *invoker_, parts.random}, parts.routes);
     AddCodeqRoutes({parts.route_store, parts.clock, parts.random}, parts.routes);
-    AddControlCommands(parts.instance, secrets_, parts.random);
+    AddControlCommands(parts.instance, secrets_, parts.random, &*compiler_);
     AddScheduleCommands(parts.instance, secrets_, parts.random);
     AddInvokeCommands(parts.instance, *invoker_, parts.random);
     AddCodeqCommands(parts.instance);
@@ -239,6 +251,7 @@ class FunctionsLayer final : public house::Layer {
   std::optional<outside::HttpService> http_;
   std::optional<Invoker> invoker_;
   std::optional<WarmChildren> warm_;
+  std::optional<Compiler> compiler_;
 };
 
 }  // namespace

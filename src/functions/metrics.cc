@@ -29,6 +29,14 @@ void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& ca
   writer.Counter("cs_invocations_lost_total",
                  "Runs whose message somebody else had when they ended.",
                  static_cast<double>(invoker.lost));
+  writer.Counter("cs_invoker_untold_failures_total",
+                 "Failures that could not be published to the topic on_failure.",
+                 static_cast<double>(invoker.untold));
+  writer.Counter("cs_invoker_parked_total",
+                 "Messages put back because their versions ran as often as they may.",
+                 static_cast<double>(invoker.parked));
+  writer.Gauge("cs_invoker_parked", "Of these, those that wait for a run to end.",
+               static_cast<double>(invoker.parked_now));
   writer.Gauge("cs_invoker_inflight", "Activations that run now.",
                static_cast<double>(invoker.running));
   writer.Counter("cs_invoker_cold_starts_total",
@@ -37,6 +45,14 @@ void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& ca
   writer.Gauge("cs_invoker_cache_items", "Versions whose code is kept in memory.",
                static_cast<double>(cache.items));
   writer.Gauge("cs_invoker_cache_bytes", "What that code takes.", static_cast<double>(cache.bytes));
+  writer.Counter("cs_invoker_code_loads_total", "Versions whose code was read from the store.",
+                 static_cast<double>(cache.loads));
+  writer.Counter("cs_invoker_code_missing_total",
+                 "Of these, those whose code was not stored and had to be compiled first.",
+                 static_cast<double>(cache.compiled));
+  writer.Counter("cs_sandbox_compiles_total",
+                 "Bundles that were compiled, most of them to be published.",
+                 static_cast<double>(sandbox.compiles));
   writer.Gauge("cs_sandbox_children", "Processes of the sandbox.",
                static_cast<double>(sandbox.children));
   writer.Gauge("cs_sandbox_idle", "Of these, those with nothing to do.",

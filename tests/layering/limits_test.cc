@@ -153,6 +153,7 @@ TEST(LimitsTest, TheGuideToFunctionsSaysWhatHolds) {
       "docs/functions.md", Limits("src/functions/model/limits.h"),
       {"| a bundle, as a tar | {kMaxBundleBytes/1048576} MiB, {kMaxBundleFiles} files, paths of "
        "{kMaxBundlePathBytes} bytes |",
+       "| what a bundle is compiled to, if it is to be stored | {kMaxCodeBytes/1048576} MiB |",
        "| manifest.json | {kMaxManifestBytes/1024} KiB |",
        "| a request | {kMaxRequestBytes/1048576} MiB |",
        "| drafts of a function | {kMaxDrafts}, {kDraftTtlMs/3600000} hours each |",

@@ -89,7 +89,9 @@ void Dispatcher::RunBlocking(Session& session, const Command& command, Args args
   Caller caller = session.caller();
   caller.may_block = true;
   caller.must_wait = instance_.traffic().waiters.AnyoneWaits(KeyTopics(command, args, caller.db));
-  RunWork(session, std::make_unique<CommandWork>(Call(command, args), caller, instance_));
+  auto work = std::make_unique<CommandWork>(Call(command, args), caller, instance_);
+  if (command.long_running) return Defer(session, std::move(work));
+  RunWork(session, std::move(work));
 }
 
 void Dispatcher::Park(Session& session, const Call& call, std::string timeout_reply,
@@ -161,7 +163,11 @@ void Dispatcher::LookAgain(uint64_t connection_id, uint64_t place, store::Topic 
   caller.woken = true;
   auto work = std::make_unique<CommandWork>(blocked.call->view(), caller, instance_);
   work->place = place;
-  RunWork(session, std::move(work));
+  if (blocked.call->view().command.long_running) {
+    Defer(session, std::move(work));
+  } else {
+    RunWork(session, std::move(work));
+  }
   TurnEnd({&connection, 1});
 }
 

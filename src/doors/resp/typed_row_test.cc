@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -95,6 +96,18 @@ class TypedRowTest : public ::testing::Test {
     return {};
   }
 
+  Result<void> NoteLoop(CommandContext& context, const ToyRequest& request) {
+    loop_thread_ = std::this_thread::get_id();
+    return Put(context, request);
+  }
+
+  // Notes where it looks for the first time.
+  Result<void> TakeElsewhere(CommandContext& context, const ToyRequest& request) {
+    if (!looked_) look_thread_ = std::this_thread::get_id();
+    looked_ = true;
+    return Take(context, request);
+  }
+
   void AddCommands(Instance& instance) {
     CommandTable& table = instance.commands();
     table.Add(Row("t.put", 3, kWrite, &TypedRowTest::Put));
@@ -104,6 +117,10 @@ class TypedRowTest : public ::testing::Test {
     Command slow = Row("t.putlong", 3, kWrite, &TypedRowTest::Put);
     slow.long_running = true;
     table.Add(std::move(slow));
+    Command slow_take = Row("t.takelong", 2, kWrite | kBlocking, &TypedRowTest::TakeElsewhere);
+    slow_take.long_running = true;
+    table.Add(std::move(slow_take));
+    table.Add(Row("t.loop", 3, kWrite, &TypedRowTest::NoteLoop));
     // Calls the command behind its first key, as a script does.
     table.Add({.name = "t.call",
                .arity = -3,
@@ -141,8 +158,24 @@ class TypedRowTest : public ::testing::Test {
   std::atomic<int> scoped_{0};
   std::atomic<int> runs_{0};
   bool cold_ = true;
+  std::atomic<bool> looked_{false};
+  std::atomic<std::thread::id> look_thread_;
+  std::atomic<std::thread::id> loop_thread_;
   TestServer server_{{.add_commands = [this](Instance& instance) { AddCommands(instance); }}};
 };
+
+TEST_F(TypedRowTest, ALongCallThatWaitsLooksOnThePool) {
+  EXPECT_EQ(server_.Run({"t.loop", "other", "v"}), "\"v\"");
+  TestClient waits = server_.Connect();
+  waits.Send({"t.takelong", "k"});
+  cairn::testing::Await("the call to look", [&] { return looked_.load(); });
+  EXPECT_NE(look_thread_.load(), loop_thread_.load());
+  EXPECT_EQ(server_.Run({"t.put", "k", "v"}), "\"v\"");
+  EXPECT_EQ(waits.Receive(), "\"v\"");
+  // What is there is taken at once.
+  EXPECT_EQ(server_.Run({"t.put", "k", "w"}), "\"w\"");
+  EXPECT_EQ(server_.Run({"t.takelong", "k"}), "\"w\"");
+}
 
 TEST_F(TypedRowTest, ACallIsParsedOnce) {
   EXPECT_EQ(server_.Run({"t.put", "k", "v"}), "\"v\"");

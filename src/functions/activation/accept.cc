@@ -14,6 +14,9 @@ namespace {
 // A message is given out again until its deadline has passed, whatever happens to who has it.
 constexpr int64_t kMessageRetries = 1'000;
 
+// The control plane knows topics without knowing jobs.
+static_assert(kTopicKind == jobs::kQueueKind);
+
 }  // namespace
 
 FunctionName NameOf(const Activation& activation) {

@@ -66,6 +66,18 @@ Result<void> MoveActivation(store::Transaction& transaction, Status from, const 
   return Write(transaction, to);
 }
 
+Result<void> EndRun(store::Transaction& transaction, std::string_view message,
+                    const Activation& to) {
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<Activation> stored,
+                         LoadActivation(transaction, to.tenant, to.activation_id));
+  if (stored && stored->message != message) {
+    return Refuse(Code::kCasFailed,
+                  fmt::format("the activation {} is not run by the message {} (any more)",
+                              to.activation_id, message));
+  }
+  return MoveActivation(transaction, Status::kRunning, to);
+}
+
 Result<void> PutLogChunk(store::Transaction& transaction, std::string_view tenant,
                          std::string_view id, const LogChunk& chunk) {
   const int64_t expire_ms = ExpiryOf(transaction);

@@ -31,6 +31,10 @@ Result<void> PutActivation(store::Transaction& transaction, const Activation& ac
 // Compare-and-set: refuses (CS_KVROCKS_CAS_FAILED) unless the stored status is `from`. The time
 // that it is kept begins anew.
 Result<void> MoveActivation(store::Transaction& transaction, Status from, const Activation& to);
+// The same from `running`, for the message that runs it: refuses too if another message does by
+// now.
+Result<void> EndRun(store::Transaction& transaction, std::string_view message,
+                    const Activation& to);
 
 // --- Logs ----------------------------------------------------------------------------------------
 

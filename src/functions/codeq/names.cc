@@ -22,6 +22,9 @@ std::string_view TopicOfDead(std::string_view dead_topic) {
   return {};
 }
 
+// Topics of users are checked by it before anybody knows of queues (functions/model/names.h).
+static_assert(kMaxTopicNameBytes == jobs::kMaxQueueNameBytes);
+
 Result<void> CheckTopicName(std::string_view topic) {
   if (jobs::IsName(topic, jobs::kMaxQueueNameBytes)) return {};
   return Refuse(Code::kNameInvalid,

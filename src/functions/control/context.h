@@ -23,10 +23,17 @@ inline const doors::NamePatterns* FunctionsOf(const doors::Principal* principal)
   return principal == nullptr ? nullptr : doors::NamesOf(principal->grants(), kFunctionKind);
 }
 
+// What grants call topics: they are queues of jobs, and share their grants.
+inline constexpr std::string_view kTopicKind = "queue";
+inline const doors::NamePatterns* TopicsOf(const doors::Principal* principal) {
+  return principal == nullptr ? nullptr : doors::NamesOf(principal->grants(), kTopicKind);
+}
+
 // What an operation works with. Lives inside a transaction's body.
 struct Context {
   store::Transaction& transaction;
-  const doors::NamePatterns* names = nullptr;  // of functions that the caller may use; null: all
+  const doors::NamePatterns* names = nullptr;   // of functions that the caller may use; null: all
+  const doors::NamePatterns* topics = nullptr;  // that the caller may use; null: all
   // For an operation that finds out which keys it changes. Null: everything is held.
   doors::HeldScopes* held = nullptr;
   // For environments. Null: there is no key for them.
@@ -36,6 +43,9 @@ struct Context {
   int64_t now_ms() const { return transaction.now().millis(); }
   bool Allows(const FunctionName& function) const {
     return names == nullptr || names->Allows(ResourceName(function));
+  }
+  bool AllowsTopic(std::string_view topic) const {
+    return topics == nullptr || topics->Allows(topic);
   }
   Result<void> Require(const store::Scopes& scopes) const {
     return held == nullptr ? Result<void>() : held->Require(scopes);

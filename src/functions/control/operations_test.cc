@@ -141,6 +141,24 @@ TEST_F(ControlTest, GrantsHideFunctionsAndRefuseThem) {
             Code::kResourceMismatch);
 }
 
+TEST_F(ControlTest, FailuresGoToNoTopicThatThePublisherMayNotUse) {
+  ASSERT_TRUE(Create().ok());
+  const auto topics = *doors::NamePatterns::Parse("failed.*");
+  const Package package = *MakePackage(SmallFiles());
+  const auto publish = [&](std::string topic) {
+    PublishRequest request{.package = package};
+    request.config.on_failure = std::move(topic);
+    return Do([&](Context& context) {
+      context.topics = &topics;
+      return Publish(context, kFunction, request);
+    });
+  };
+  EXPECT_EQ(CodeOf(publish("orders")), Code::kResourceMismatch);
+  EXPECT_EQ(Stored(VersionSeqKey(kFunction)), "(nil)");
+  EXPECT_TRUE(publish("failed.orders").ok());
+  EXPECT_TRUE(publish("").ok());
+}
+
 TEST_F(ControlTest, NamesThatAreNoneNeverReachAKey) {
   for (const FunctionName& wrong :
        {FunctionName{"abc123", "payments", "reconcile"}, FunctionName{"t_abc123", "p:x", "abc"},
@@ -256,6 +274,44 @@ TEST_F(ControlTest, AFailureAfterAllWritesLeavesNothing) {
   EXPECT_FALSE(Do(failing).ok());
   EXPECT_EQ(Stored(VersionSeqKey(kFunction)), "(nil)");
   EXPECT_EQ(Stored(AliasKey(kFunction, "prod")), "(nil)");
+}
+
+TEST_F(ControlTest, CodeIsStoredWithTheVersionThatItIsOf) {
+  ASSERT_TRUE(Create().ok());
+  const Package package = *MakePackage(SmallFiles());
+  const auto code_of = [&](std::string sha256, std::string code) {
+    return std::make_shared<const CompiledCode>(
+        CompiledCode{.sha256 = std::move(sha256), .code = std::move(code)});
+  };
+  const auto publish = [&](SharedCode code) {
+    return Do([&](Context& context) {
+      return Publish(context, kFunction, {.package = package, .compiled = code});
+    });
+  };
+  const std::string key = CodeKey(kFunction, package.sha256);
+  EXPECT_EQ(CodeOf(publish(code_of(std::string(64, '0'), "code"))), Code::kConflict);
+  EXPECT_EQ(Stored(VersionSeqKey(kFunction)), "(nil)");
+  // What is too long, or could not be made, is left out.
+  ASSERT_TRUE(publish(code_of(package.sha256, std::string(kMaxCodeBytes + 1, 'x'))).ok());
+  ASSERT_TRUE(publish(code_of(package.sha256, "")).ok());
+  EXPECT_EQ(Stored(key), "(nil)");
+  ASSERT_TRUE(publish(code_of(package.sha256, "code")).ok());
+  EXPECT_EQ(Stored(key), "code");
+
+  const auto store = [&](uint64_t version, const std::string& sha256) {
+    return Do([&](Context& context) {
+      return StoreCode(context, kFunction, version, {.sha256 = sha256, .code = "new"});
+    });
+  };
+  ASSERT_TRUE(store(9, package.sha256).ok());
+  ASSERT_TRUE(store(1, std::string(64, '0')).ok());
+  EXPECT_EQ(Stored(key), "code");
+  ASSERT_TRUE(store(1, package.sha256).ok());
+  EXPECT_EQ(Stored(key), "new");
+  EXPECT_EQ(Stored(CodeKey(kFunction, std::string(64, '0'))), "(nil)");
+  ASSERT_TRUE(Do([](Context& context) { return DeleteFunction(context, kFunction); }).ok());
+  ASSERT_TRUE(Do([](Context& context) { return PurgeFunction(context, kFunction); }).ok());
+  EXPECT_EQ(Stored(key), "(nil)");
 }
 
 TEST_F(ControlTest, ConcurrentPublishesGetDistinctVersionsWithoutHoles) {
@@ -648,6 +704,8 @@ TEST_F(AliasTest, TheCheckFindsWhatDoesNotAgree) {
   EXPECT_EQ(
       problem(AliasKey(kFunction, "other"), R"({"alias":"other","version":9,"updated_at_ms":1})"),
       name + "has the alias other, which points to version 9; there is none");
+  EXPECT_EQ(problem(CodeKey(kFunction, std::string(64, '0')), "x"),
+            name + "has code of the bundle " + std::string(64, '0') + ", which no version has");
   EXPECT_EQ(problem(EnvKey(kFunction, 1), "x"),
             name + "has an environment for version 1, whose config says otherwise");
   EXPECT_EQ(problem(DraftKey(kFunction, NewDraft()), "x").substr(0, name.size() + 9),

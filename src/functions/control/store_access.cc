@@ -13,6 +13,7 @@ Context ContextOf(const StoreAccess& access, store::Transaction& transaction,
                   doors::HeldScopes* held) {
   return {.transaction = transaction,
           .names = FunctionsOf(access.principal.get()),
+          .topics = TopicsOf(access.principal.get()),
           .held = held,
           .secrets = access.secrets,
           .random = access.random};

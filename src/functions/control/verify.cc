@@ -69,6 +69,7 @@ class FunctionCheck {
     }
     CAIRN_RETURN_IF_ERROR(CheckRecord());
     CAIRN_RETURN_IF_ERROR(CheckVersions());
+    CheckCode();
     for (const std::string& alias : aliases_) CAIRN_RETURN_IF_ERROR(CheckAlias(alias));
     for (const std::string& alias : shifts_) CAIRN_RETURN_IF_ERROR(CheckShift(alias));
     for (const std::string& draft : drafts_) CAIRN_RETURN_IF_ERROR(CheckDraft(draft));
@@ -85,6 +86,7 @@ class FunctionCheck {
     if (parts.kind == Kind::kVersion) versions_.insert(parts.version);
     if (parts.kind == Kind::kBundle) bundles_.insert(parts.version);
     if (parts.kind == Kind::kEnv) envs_.insert(parts.version);
+    if (parts.kind == Kind::kCode) codes_.push_back(parts.name);
     if (parts.kind == Kind::kAlias) aliases_.push_back(parts.name);
     if (parts.kind == Kind::kShift) shifts_.push_back(parts.name);
     if (parts.kind == Kind::kDraft) drafts_.push_back(parts.name);
@@ -133,6 +135,7 @@ class FunctionCheck {
       CAIRN_ASSIGN_OR_RETURN(const auto loaded,
                              Told(LoadVersion(transaction_, function_, version)));
       if (!loaded) continue;
+      digests_.insert(loaded->meta.sha256);
       if (loaded->meta.version != version) {
         Problem(fmt::format("has the record of version {} as version {}", loaded->meta.version,
                             version));
@@ -149,6 +152,14 @@ class FunctionCheck {
       }
     }
     return {};
+  }
+
+  void CheckCode() {
+    if (problems_.size() >= kEnough) return;
+    for (const std::string& digest : codes_) {
+      if (digests_.contains(digest)) continue;
+      Problem(fmt::format("has code of the bundle {}, which no version has", digest));
+    }
   }
 
   Result<void> CheckAlias(const std::string& name) {
@@ -212,6 +223,8 @@ class FunctionCheck {
   std::set<uint64_t> versions_;
   std::set<uint64_t> bundles_;
   std::set<uint64_t> envs_;
+  std::set<std::string> digests_;
+  std::vector<std::string> codes_;
   std::vector<std::string> aliases_;
   std::vector<std::string> shifts_;
   std::vector<std::string> drafts_;

@@ -61,11 +61,36 @@ Result<Source> SourceOf(const Context& context, const FunctionName& function,
   return Source{std::move(package), std::move(draft)};
 }
 
+Result<Source> CheckedSource(const Context& context, const FunctionName& function,
+                             const PublishRequest& request) {
+  CAIRN_RETURN_IF_ERROR(LoadFunction(context, function));
+  if (!request.alias.empty()) CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kAlias, request.alias));
+  // The platform publishes there in its own name, so who asks for it must be allowed to.
+  const std::string& topic = request.config.on_failure;
+  if (!topic.empty() && !context.AllowsTopic(topic)) {
+    return Refuse(
+        Code::kResourceMismatch,
+        fmt::format("config.on_failure: this key may not use the topic {}", Printable(topic)));
+  }
+  return SourceOf(context, function, request);
+}
+
 // Marks the draft as used up; it goes when it would have gone.
 Result<void> ConsumeDraft(Context& context, const FunctionName& function, Draft draft) {
   draft.consumed = true;
   return WriteString(context.transaction, DraftKey(function, draft.draft_id), Encode(draft),
                      draft.expires_at_ms);
+}
+
+// Many versions can have the same files, and so the same code.
+Result<void> WriteCode(Context& context, const FunctionName& function,
+                       const CompiledCode& compiled) {
+  if (compiled.code.empty() || compiled.code.size() > kMaxCodeBytes) return {};
+  const std::string key = CodeKey(function, compiled.sha256);
+  store::Scopes scopes;
+  AddScope(key, scopes);
+  CAIRN_RETURN_IF_ERROR(context.Require(scopes));
+  return WriteString(context.transaction, key, compiled.code);
 }
 
 Result<void> WriteEnv(Context& context, const std::string& key, const EnvMap& env) {
@@ -92,6 +117,7 @@ Result<Package> MakePackage(Files files) {
     return Refuse(Code::kManifestInvalid,
                   fmt::format("entry names {}, which the bundle does not have", manifest.entry));
   }
+  package.entry = manifest.entry;
   package.sha256 = Sha256Hex(package.tar);
   return package;
 }
@@ -119,12 +145,21 @@ Result<UploadedDraft> UploadDraft(Context& context, const FunctionName& function
   return UploadedDraft{draft_id, package.sha256, package.tar.size(), draft.expires_at_ms};
 }
 
+Result<Package> PackageToPublish(const Context& context, const FunctionName& function,
+                                 const PublishRequest& request) {
+  CAIRN_ASSIGN_OR_RETURN(Source source, CheckedSource(context, function, request));
+  return std::move(source.package);
+}
+
 Result<Published> Publish(Context& context, const FunctionName& function,
                           const PublishRequest& request) {
-  CAIRN_RETURN_IF_ERROR(LoadFunction(context, function));
-  if (!request.alias.empty()) CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kAlias, request.alias));
-  CAIRN_ASSIGN_OR_RETURN(const Source source, SourceOf(context, function, request));
+  CAIRN_ASSIGN_OR_RETURN(const Source source, CheckedSource(context, function, request));
   const Package& package = source.package;
+  if (request.compiled && request.compiled->sha256 != package.sha256) {
+    return Refuse(Code::kConflict,
+                  fmt::format("the draft {} has changed while it was compiled; publish it again",
+                              request.draft_id));
+  }
   CAIRN_ASSIGN_OR_RETURN(const Manifest manifest,
                          ParseManifest(package.files.find(kManifestFile)->second));
   CAIRN_ASSIGN_OR_RETURN(const uint64_t newest, NewestVersion(context.transaction, function));
@@ -133,6 +168,9 @@ Result<Published> Publish(Context& context, const FunctionName& function,
                          .config = EffectiveConfig(manifest, request.config),
                          .published_at_ms = context.now_ms()};
   store::Transaction& transaction = context.transaction;
+  if (request.compiled) {
+    CAIRN_RETURN_IF_ERROR(WriteCode(context, function, *request.compiled));
+  }
   CAIRN_RETURN_IF_ERROR(WriteEnv(context, EnvKey(function, meta.version), request.config.env));
   CAIRN_RETURN_IF_ERROR(
       WriteString(transaction, VersionSeqKey(function), fmt::to_string(meta.version)));
@@ -146,6 +184,24 @@ Result<Published> Publish(Context& context, const FunctionName& function,
     CAIRN_RETURN_IF_ERROR(SetAlias(context, function, update));
   }
   return Published{meta.version, meta.sha256, meta.published_at_ms};
+}
+
+Result<void> StoreCode(Context& context, const FunctionName& function, uint64_t version,
+                       const CompiledCode& compiled) {
+  CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> record,
+                         ReadString(context.transaction, VersionKey(function, version)));
+  if (!record) return {};
+  CAIRN_ASSIGN_OR_RETURN(const VersionMeta meta, DecodeVersionMeta(*record));
+  if (meta.sha256 != compiled.sha256) return {};
+  return WriteCode(context, function, compiled);
+}
+
+Result<std::optional<Bytes>> LoadCode(store::Transaction& transaction, const FunctionName& function,
+                                      std::string_view sha256) {
+  Result<std::optional<Bytes>> code = ReadString(transaction, CodeKey(function, sha256));
+  // Somebody has written over it: it is made anew.
+  if (!code.ok() && IsRefusal(code.error(), Code::kStoreReadFailed)) return std::optional<Bytes>();
+  return code;
 }
 
 Result<uint64_t> NewestVersion(store::Transaction& transaction, const FunctionName& function) {

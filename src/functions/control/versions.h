@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ void AddDraftScopes(const FunctionName& function, std::string_view draft, store:
 // manifest.h say.
 struct Package {
   Files files;
+  std::string entry;
   Bytes tar;
   std::string sha256;
 };
@@ -43,9 +45,18 @@ struct UploadedDraft {
 Result<UploadedDraft> UploadDraft(Context& context, const FunctionName& function,
                                   const std::string& draft_id, const Package& package);
 
+// What a package was compiled to (bundle_compiler.h).
+struct CompiledCode {
+  std::string sha256;  // of the package
+  Bytes code;          // empty, or above kMaxCodeBytes: it is not kept
+};
+using SharedCode = std::shared_ptr<const CompiledCode>;
+
 struct PublishRequest {
   std::string draft_id;            // of a draft; or empty
   std::optional<Package> package;  // then this is published
+  // Stored along. Null: the first server that runs the version compiles it.
+  SharedCode compiled = nullptr;
   ConfigOverrides config;
   std::string alias;  // moved to the new version; empty: none
 };
@@ -54,10 +65,25 @@ struct Published {
   std::string sha256;
   int64_t published_at_ms = 0;
 };
+// The files that a request would publish, for who compiles them first. Refuses what Publish would
+// refuse for the function, the draft or the alias's name.
+Result<Package> PackageToPublish(const Context& context, const FunctionName& function,
+                                 const PublishRequest& request);
 // All of it or nothing: the next number, version, bundle, environment, alias; the draft is used up.
-// A draft that is used up is CS_CONFLICT and one that has expired CS_GONE.
+// A draft that is used up is CS_CONFLICT and one that has expired CS_GONE; code of other files than
+// those that are published is CS_CONFLICT. A topic for failures that the caller may not use is
+// CS_AUTHZ_RESOURCE_MISMATCH.
 Result<Published> Publish(Context& context, const FunctionName& function,
                           const PublishRequest& request);
+
+// Keeps the code of a version that was published without it. Does nothing if there is no version of
+// these files (any more).
+Result<void> StoreCode(Context& context, const FunctionName& function, uint64_t version,
+                       const CompiledCode& compiled);
+// What was stored for a bundle with this digest; nullopt if nothing was. Whoever may write the key
+// decides what it says: give it to nobody but a process that runs this function.
+Result<std::optional<Bytes>> LoadCode(store::Transaction& transaction, const FunctionName& function,
+                                      std::string_view sha256);
 
 // 0: none.
 Result<uint64_t> NewestVersion(store::Transaction& transaction, const FunctionName& function);

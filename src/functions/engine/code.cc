@@ -17,12 +17,12 @@
 #include "functions/engine/engine.h"
 #include "functions/engine/exception.h"
 #include "functions/engine/text.h"
+#include "functions/protocol/code_header.h"
 #include "functions/protocol/limits.h"
 
 namespace cairn::functions {
 namespace {
 
-constexpr std::string_view kMagic = "cairn-js-1";
 constexpr size_t kDigestBytes = 32;
 
 bool IsJson(std::string_view path) { return path.ends_with(".json"); }
@@ -100,10 +100,7 @@ RefPtr<JS::Stencil> DecodeStencil(JSContext* cx, std::string_view bytes) {
 
 }  // namespace
 
-std::string_view EngineBuildId() {
-  static constexpr std::string_view kId = "mozjs-102-cairn-1";
-  return kId;
-}
+std::string_view EngineBuildId() { return kEngineBuildId; }
 
 Result<Code> ParseBundle(JSContext* cx, const std::vector<SourceFile>& files) {
   Code code;
@@ -127,7 +124,7 @@ RefPtr<JS::Stencil> ParseScript(JSContext* cx, std::string_view name, std::strin
 
 std::string EncodeCode(JSContext* cx, const Code& code, const std::vector<SourceFile>& files) {
   std::string out;
-  AppendText(out, kMagic);
+  AppendText(out, kCodeMagic);
   AppendText(out, EngineBuildId());
   out += DigestOf(files);
   AppendBig32(out, static_cast<uint32_t>(code.size()));
@@ -148,7 +145,7 @@ std::string EncodeCode(JSContext* cx, const Code& code, const std::vector<Source
 std::optional<Code> DecodeCode(JSContext* cx, std::string_view bytes,
                                const std::vector<SourceFile>& files) {
   BytesReader in(bytes);
-  if (in.Take(in.Big32()) != kMagic || in.Take(in.Big32()) != EngineBuildId() ||
+  if (in.Take(in.Big32()) != kCodeMagic || in.Take(in.Big32()) != EngineBuildId() ||
       in.Take(kDigestBytes) != DigestOf(files)) {
     return std::nullopt;
   }

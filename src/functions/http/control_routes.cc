@@ -15,6 +15,7 @@
 #include "functions/control/functions.h"
 #include "functions/control/requests.h"
 #include "functions/control/store_access.h"
+#include "functions/control/values.h"
 #include "functions/control/versions.h"
 #include "functions/http/control_schemas.h"
 #include "functions/http/control_support.h"
@@ -146,12 +147,34 @@ awaitable<Result<HttpReply>> PutDraft(SharedControl parts, const RouteCall& call
   co_return co_await Apply(parts, call, std::move(options), upload);
 }
 
+// Null if nobody compiles here. Who may not publish this has nothing compiled.
+awaitable<Result<SharedCode>> CompileFirst(const SharedControl& parts, const RouteCall& call,
+                                           const FunctionName& function,
+                                           const PublishRequest& request) {
+  if (parts->compiler == nullptr) co_return SharedCode();
+  Package found;
+  const OperationBody body = [&](Context& context) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(found, PackageToPublish(context, function, request));
+    return {};
+  };
+  StoreAccess access{.store = parts->store, .principal = call.principal};
+  const Result<void> looked = co_await Look(std::move(access), Where::kPool, body);
+  if (!looked.ok()) co_return looked.error();
+  const auto package = std::make_shared<const Package>(std::move(found));
+  Result<SharedCode> compiled = co_await parts->compiler->Compile(package);
+  co_return compiled;
+}
+
 awaitable<Result<HttpReply>> PostVersion(SharedControl parts, const RouteCall& call) {
   const auto parse = [&call] { return ParsePublish(call.request.body); };
-  const Result<PublishRequest> request = co_await doors::OnPool(parts->pool, parse);
+  Result<PublishRequest> request = co_await doors::OnPool(parts->pool, parse);
   if (!request.ok()) co_return ErrorReply(request.error(), call);
   const FunctionName function = FunctionOf(call);
+  Result<SharedCode> compiled = co_await CompileFirst(parts, call, function, *request);
+  if (!compiled.ok()) co_return ErrorReply(compiled.error(), call);
+  request->compiled = *std::move(compiled);
   ChangeOptions options{.status = 201, .where = Where::kPool};
+  if (request->compiled) AddScope(CodeKey(function, request->compiled->sha256), options.scopes);
   AddDraftScopes(function, request->draft_id, options.scopes);
   if (!request->alias.empty()) AddAliasScopes(function, request->alias, options.scopes);
   const Maker publish = [&](Context& context) -> Result<std::string> {

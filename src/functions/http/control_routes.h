@@ -5,6 +5,7 @@
 #include "base/thread_pool.h"
 #include "doors/http/route_table.h"
 #include "doors/turn/route_store.h"
+#include "functions/control/bundle_compiler.h"
 #include "functions/model/secrets.h"
 
 namespace cairn::functions {
@@ -16,6 +17,7 @@ struct ControlParts {
   const Clock& clock;
   Random& random;
   const SecretKeys& secrets;
+  BundleCompiler* compiler = nullptr;  // null: versions are published without code
 };
 
 // Adds the routes of functions, drafts, versions and aliases under

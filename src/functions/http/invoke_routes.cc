@@ -36,6 +36,7 @@ using SharedInvocation = std::shared_ptr<const Invocation>;
 constexpr std::string_view kActivationHeader = "X-Cairn-Activation";
 constexpr std::string_view kIdempotencyHeader = "Idempotency-Key";
 constexpr size_t kMaxIdempotencyBytes = 256;
+constexpr std::string_view kMemoryErrorType = "MemoryLimit";
 // An event, and what stands around it.
 constexpr size_t kMaxInvokeBodyBytes = kMaxEventBytes + 64UL * 1024;
 constexpr std::string_view kAny = R"({"type":"object","additionalProperties":true})";
@@ -75,6 +76,12 @@ Result<Ref> ParseRef(const FunctionName& function, std::string_view text) {
 std::string RequestIdOf(const RouteCall& call, Random& random) {
   const std::string& id = call.request.request_id;
   return IsName(NameKind::kRequest, id) ? id : NewRequestId(random);
+}
+
+// "127.0.0.1" of "127.0.0.1:51234".
+std::string ClientOf(const RouteCall& call) {
+  const std::string_view peer = call.request.peer;
+  return std::string(peer.substr(0, peer.rfind(':')));
 }
 
 // Sets what an Idempotency-Key means for the activation.
@@ -130,6 +137,7 @@ Result<Invocation> ParseInvoke(const RouteCall& call, Random& random) {
   }
   invocation.ref.function = function.name;
   invocation.trigger.type = TriggerType::kApi;
+  invocation.client = ClientOf(call);
   invocation.principal = PrincipalOf(call);
   invocation.request_id = RequestIdOf(call, random);
   CAIRN_RETURN_IF_ERROR(SetActivation(call, invocation));
@@ -183,10 +191,10 @@ HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation&
     response.status = 504;
   } else {
     const std::string type = result.error ? result.error->type : "";
-    response = Refusal(
-        Refuse(Code::kException, fmt::format("the function failed{}{}; its activation says why",
-                                             type.empty() ? "" : " with ", type)),
-        invocation.request_id);
+    const Code code = type == kMemoryErrorType ? Code::kMemoryLimit : Code::kException;
+    response = Refusal(Refuse(code, fmt::format("the function failed{}{}; its activation says why",
+                                                type.empty() ? "" : " with ", type)),
+                       invocation.request_id);
   }
   response.headers.Set(kActivationHeader, result.activation_id);
   return response;
@@ -204,6 +212,7 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   CAIRN_ASSIGN_OR_RETURN(invocation.ref, ParseRef(invocation.function, call.PathValue("ref")));
   CAIRN_ASSIGN_OR_RETURN(invocation.event, GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
+  invocation.client = ClientOf(call);
   if (call.request.trace_parent) {
     invocation.trigger.source =
         fmt::format(R"({{"traceparent":"{}"}})", call.request.trace_parent->ToString());

@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -29,6 +30,7 @@
 #include "functions/model/json_writer.h"
 #include "functions/model/names.h"
 #include "functions/pool/run_end.h"
+#include "jobs/operations/actions.h"
 #include "jobs/operations/fetch.h"
 #include "jobs/operations/lease.h"
 
@@ -41,7 +43,11 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr milliseconds kFlushAfter(200);
 constexpr milliseconds kPauseAfterError(500);
-constexpr int64_t kPostponeMs = 100;
+// Messages that are remembered to be parked, of all versions together.
+constexpr size_t kMaxParked = 100'000;
+// So many parked messages are looked at to find one that still waits: others may have been run by
+// another process.
+constexpr size_t kUnparkLook = 16;
 constexpr int64_t kFirstRetryMs = 1'000;
 constexpr int64_t kLongestRetryMs = 300'000;
 constexpr int kFinishTries = 5;
@@ -107,28 +113,45 @@ struct Invoker::LoopState {
 // --- Claim ---------------------------------------------------------------------------------------
 
 BeginWork::Options Invoker::BeginOptions(size_t count) const {
-  return {.count = count,
-          .lease_ms = options_.lease.count(),
-          .worker_id = options_.node,
-          .stopping = &stopping_};
+  return {
+      .count = count,
+      .lease_ms = options_.lease.count(),
+      .worker_id = options_.node,
+      .stopping = &stopping_,
+      .has_room = [this](const FunctionName& function, const VersionMeta& version, int64_t more) {
+        return HasSlot(function, version.version, version.config.max_concurrency, more);
+      }};
 }
 
 std::function<std::unique_ptr<doors::Work>()> Invoker::MakeBegin(size_t count) const {
   return [this, count] { return std::make_unique<BeginWork>(BeginOptions(count)); };
 }
 
+std::vector<Begun> Invoker::Take(LoopState& state, BeginWork& work) {
+  std::set<std::string> versions;
+  for (const ParkedMessage& parked : work.TakeParked()) {
+    Remember(parked);
+    versions.insert(SlotName(parked.function, parked.version));
+  }
+  // A run may have ended since the claim has looked, and found nobody parked.
+  for (const std::string& version : versions) {
+    boost::asio::co_spawn(state.loop.io(), Unpark(version), boost::asio::detached);
+  }
+  return work.TakeBegun();
+}
+
 awaitable<Result<std::vector<Begun>>> Invoker::ClaimSome(LoopState& state) {
   BeginWork work(BeginOptions(state.free));
   const Result<void> done = co_await parts_.routes.Run(work);
   if (!done.ok()) co_return done.error();
-  if (work.found()) co_return work.TakeBegun();
+  if (work.found()) co_return Take(state, work);
   const std::vector<std::string> queues = {std::string(kInvokeTopic)};
   doors::LineWait line(parts_.routes, jobs::FetchTopics(queues),
                        {.name = "functions", .takes = true}, MakeBegin(state.free));
   const Result<std::shared_ptr<doors::Work>> served = co_await line.Served(SteadyTime::max());
   if (!served.ok()) co_return served.error();
   if (*served == nullptr) co_return std::vector<Begun>();
-  co_return static_cast<BeginWork&>(**served).TakeBegun();
+  co_return Take(state, static_cast<BeginWork&>(**served));
 }
 
 awaitable<void> Invoker::Consume(std::shared_ptr<LoopState> shared) {
@@ -306,6 +329,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
                      activation.retries < config.max_retries && now_ms < begun.deadline_ms;
   const int64_t delay_ms = RetryDelayMs(activation.retries);
   if (!begun.ended) {
+    activation.message.clear();
     activation.usage = ended.usage;
     activation.limit_hit = ended.limit_hit;
     activation.error = ended.error;
@@ -341,8 +365,15 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
                       .type = std::string(kFailedType)};
     Result<codeq::Outgoing> made = codeq::Prepare(
         {.topic = config.on_failure, .text = codeq::Wrap(std::move(envelope), Encode(activation))});
-    if (made.ok()) failure = *std::move(made);
+    if (made.ok() && IsUserTopic(config.on_failure)) {
+      failure = *std::move(made);
+    } else {
+      const Error why =
+          made.ok() ? Refuse(Code::kValidation, "it is a topic of the platform") : made.error();
+      NoteUntold(activation, config.on_failure, why);
+    }
   }
+  std::optional<Error> untold;
   const std::optional<LogChunk> chunk = running.log.Take();
 
   codeq::Locks locks;
@@ -351,6 +382,12 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   if (failure) codeq::AddPublishScopes(*failure, locks);
   if (chunk) locks.AddKey(LogIndexKey(activation.tenant, activation.activation_id));
   if (begun.stranger) locks.lanes.AddQueue(kInvokeDeadTopic);
+  // A run that has ended makes room for one that waits.
+  const std::string version = SlotName(NameOf(activation), begun.version.version);
+  std::vector<std::string> parked;
+  if (ended.ran) parked = FirstParked(version);
+  Unparked unparked;
+  for (const std::string& message : parked) locks.lanes.AddJob(message);
   const bool counts = ended.ran && !again && !begun.shift.empty();
   if (counts) AddAliasScopes(NameOf(activation), activation.ref.alias, locks.keys);
 
@@ -370,8 +407,9 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
       return {};
     }
     if (!begun.ended) {
-      CAIRN_RETURN_IF_ERROR(MoveActivation(transaction, Status::kRunning, activation));
+      CAIRN_RETURN_IF_ERROR(EndRun(transaction, begun.lease.id, activation));
     }
+    CAIRN_ASSIGN_OR_RETURN(unparked, MakePending(context, parked, 1));
     if (chunk) {
       CAIRN_RETURN_IF_ERROR(
           PutLogChunk(transaction, activation.tenant, activation.activation_id, *chunk));
@@ -387,8 +425,12 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
       (void)published;
     }
     if (failure) {
-      CAIRN_ASSIGN_OR_RETURN(const codeq::Published published, codeq::Publish(context, *failure));
-      (void)published;
+      // A topic that takes no message now must not keep the activation from ending.
+      untold.reset();
+      const Result<codeq::Published> published = codeq::TryPublish(context, *failure);
+      if (!published.ok() && !IsRefusal(published.error())) return published.error();
+      if (!published.ok()) untold = published.error();
+      if (published.ok()) untold = published->refused;
     }
     return {};
   };
@@ -401,12 +443,18 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
     if (lost || tries == kFinishTries || stopping_) {
       parts_.log.Warn("the end of an activation was not written",
                       {{"activation", activation.activation_id}, {"error", done.error().message}});
-      const std::scoped_lock lock(mutex_);
-      ++figures_.lost;
+      {
+        const std::scoped_lock lock(mutex_);
+        ++figures_.lost;
+      }
+      co_await Unpark(version);
       co_return;
     }
     co_await pause.Sleep(doors::DeadlineIn(kPauseAfterError * tries));
   }
+  if (untold) NoteUntold(activation, config.on_failure, *untold);
+  ForgetParked(version, unparked.looked_at);
+  if (!parked.empty() && unparked.pending == 0) co_await Unpark(version);
   if (!tells || begun.ended) co_return;
   ended_.Count(activation);
   if (!ended.usage || !ended.usage->cold) co_return;
@@ -414,47 +462,128 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   ++figures_.cold;
 }
 
+void Invoker::NoteUntold(const Activation& activation, std::string_view topic, const Error& error) {
+  parts_.log.Warn("the topic for failures of a function was not told of one",
+                  {{"activation", activation.activation_id},
+                   {"function", ResourceName(NameOf(activation))},
+                   {"topic", Printable(topic)},
+                   {"error", std::string(RefusalText(error))}});
+  const std::scoped_lock lock(mutex_);
+  ++figures_.untold;
+}
+
+// It was claimed while another loop has taken the last slot.
 awaitable<void> Invoker::Postpone(Running& running) {
   const Begun& begun = running.begun;
   Activation activation = begun.activation;
   activation.status = Status::kQueued;
+  activation.message.clear();
+  const int64_t left_ms = begun.deadline_ms - parts_.clock.Now().millis();
+  const int64_t delay_ms = std::clamp<int64_t>(left_ms, 1, kParkedMs);
   codeq::Locks locks;
   codeq::AddMessageScopes(begun.lease, locks);
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, kPostponeMs));
+    CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, delay_ms));
     (void)until;
-    return MoveActivation(context.transaction, Status::kRunning, activation);
+    return EndRun(context.transaction, begun.lease.id, activation);
   };
   const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
   if (!done.ok()) {
     parts_.log.Warn("an activation was not postponed",
                     {{"activation", activation.activation_id}, {"error", done.error().message}});
+    co_return;
+  }
+  const ParkedMessage parked{.function = NameOf(activation),
+                             .version = begun.version.version,
+                             .max_concurrency = begun.version.config.max_concurrency,
+                             .message = begun.lease.id};
+  Remember(parked);
+  co_await Unpark(SlotName(parked.function, parked.version));
+}
+
+Result<Invoker::Unparked> Invoker::MakePending(jobs::Context& context,
+                                               const std::vector<std::string>& parked,
+                                               size_t most) {
+  Unparked unparked;
+  for (const std::string& message : parked) {
+    if (unparked.pending == most) break;
+    unparked.looked_at.push_back(message);
+    const Result<jobs::Job> job = jobs::Get(context.transaction, message);
+    if (!job.ok() && job.error().code != ErrorCode::kNotFound) return job.error();
+    if (!job.ok() || job->state != jobs::State::kScheduled) continue;
+    CAIRN_RETURN_IF_ERROR(jobs::Retry(context, message, {.keep_attempts = true}));
+    ++unparked.pending;
+  }
+  return unparked;
+}
+
+awaitable<void> Invoker::Unpark(std::string version) {
+  size_t room = RoomOf(version);
+  while (room > 0) {
+    const std::vector<std::string> parked = FirstParked(version);
+    if (parked.empty()) co_return;
+    codeq::Locks locks;
+    locks.lanes.AddQueue(kInvokeTopic);
+    for (const std::string& message : parked) locks.lanes.AddJob(message);
+    Unparked unparked;
+    const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+      CAIRN_ASSIGN_OR_RETURN(unparked, MakePending(context, parked, room));
+      return {};
+    };
+    const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
+    if (!done.ok()) {
+      parts_.log.Warn("messages of functions wait longer than they need to",
+                      {{"error", done.error().message}});
+      co_return;
+    }
+    ForgetParked(version, unparked.looked_at);
+    room -= unparked.pending;
   }
 }
 
 // --- Accept --------------------------------------------------------------------------------------
 
-Result<void> Invoker::Admit(const Invocation& invocation, const VersionMeta& version) {
+Place Invoker::TakePlace(const std::string& version, int64_t most) {
+  const std::scoped_lock lock(places_->mutex);
+  int64_t& held = places_->held[version];
+  if (held >= most) return nullptr;
+  ++held;
+  return {places_.get(), [places = places_, version](void* /*places*/) {
+            const std::scoped_lock hold(places->mutex);
+            const auto found = places->held.find(version);
+            if (--found->second == 0) places->held.erase(found);
+          }};
+}
+
+Result<Place> Invoker::Admit(const Invocation& invocation, const VersionMeta& version) {
   const auto refuse = [](std::string_view what, int64_t wait_ms) {
     return Refuse(
         Code::kRateLimited,
         fmt::format("too many invocations of {} a second; try again in {} ms", what, wait_ms));
   };
   const VersionConfig& config = version.config;
+  if (!invocation.client.empty()) {
+    // No tenant is called like this.
+    const std::string client = "client " + invocation.client;
+    if (const auto wait_ms = rates_.Take(client, options_.client_rate)) {
+      return refuse("the " + client, *wait_ms);
+    }
+  }
   if (const auto wait_ms = rates_.Take(invocation.function.tenant, options_.tenant_rate)) {
     return refuse("the tenant " + invocation.function.tenant, *wait_ms);
   }
   const int64_t rate = config.rate_limit > 0 ? config.rate_limit : options_.function_rate;
   const std::string name = ResourceName(invocation.function);
   if (const auto wait_ms = rates_.Take(name, rate)) return refuse(name, *wait_ms);
-  if (invocation.mode == Invocation::Mode::kSync &&
-      !HasSlot(invocation.function, version.version, config.max_concurrency)) {
-    return Refuse(
-        Code::kConcurrencyLimited,
-        fmt::format("{} already runs {} times at once, its max_concurrency; try again later", name,
-                    config.max_concurrency));
+  if (invocation.mode == Invocation::Mode::kAsync) return Place();
+  Place place;
+  if (HasSlot(invocation.function, version.version, config.max_concurrency)) {
+    place = TakePlace(SlotName(invocation.function, version.version), config.max_concurrency);
   }
-  return {};
+  if (place != nullptr) return place;
+  return Refuse(Code::kConcurrencyLimited,
+                fmt::format("{} runs {} times now, which is its max_concurrency", name,
+                            config.max_concurrency));
 }
 
 awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
@@ -483,8 +612,8 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
   const store::Scopes none;
   const Result<void> looked = co_await parts_.routes.Read(none, look);
   if (!looked.ok()) co_return looked.error();
-  const Result<void> allowed = Admit(invocation, version);
-  if (!allowed.ok()) co_return allowed.error();
+  Result<Place> place = Admit(invocation, version);
+  if (!place.ok()) co_return place.error();
 
   const Timestamp now = parts_.clock.Now();
   request.deadline_ms = now.millis() + (sync ? version.config.timeout_ms : kAsyncDeadlineMs);
@@ -493,7 +622,8 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
   if (!queued.ok()) co_return queued.error();
   Accepted accepted{.activation_id = request.activation_id,
                     .request_id = request.request_id,
-                    .deadline_ms = request.deadline_ms};
+                    .deadline_ms = request.deadline_ms,
+                    .place = *std::move(place)};
   codeq::Locks locks;
   AddRequestScopes(*queued, locks);
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
@@ -576,9 +706,10 @@ void Invoker::Stop() {
 
 bool Invoker::TakeSlot(const FunctionName& function, uint64_t version, int64_t most) {
   const std::scoped_lock lock(mutex_);
-  int64_t& running = by_version_[SlotName(function, version)];
-  if (running >= most) return false;
-  ++running;
+  Slots& slots = by_version_[SlotName(function, version)];
+  slots.most = most;
+  if (slots.running >= most) return false;
+  ++slots.running;
   ++figures_.running;
   ++figures_.started;
   return true;
@@ -587,15 +718,65 @@ bool Invoker::TakeSlot(const FunctionName& function, uint64_t version, int64_t m
 void Invoker::GiveSlot(const FunctionName& function, uint64_t version) {
   const std::scoped_lock lock(mutex_);
   const auto found = by_version_.find(SlotName(function, version));
-  CAIRN_CHECK(found != by_version_.end() && found->second > 0);
-  if (--found->second == 0) by_version_.erase(found);
+  CAIRN_CHECK(found != by_version_.end() && found->second.running > 0);
+  --found->second.running;
   --figures_.running;
+  ForgetIfUnused(found);
 }
 
-bool Invoker::HasSlot(const FunctionName& function, uint64_t version, int64_t most) const {
+bool Invoker::HasSlot(const FunctionName& function, uint64_t version, int64_t most,
+                      int64_t more) const {
   const std::scoped_lock lock(mutex_);
   const auto found = by_version_.find(SlotName(function, version));
-  return found == by_version_.end() || found->second < most;
+  const int64_t running = found == by_version_.end() ? 0 : found->second.running;
+  return running + more <= most;
+}
+
+void Invoker::ForgetIfUnused(SlotMap::iterator at) {
+  if (at->second.running == 0 && at->second.parked.empty()) by_version_.erase(at);
+}
+
+void Invoker::Remember(const ParkedMessage& parked) {
+  const std::scoped_lock lock(mutex_);
+  ++figures_.parked;
+  if (figures_.parked_now >= kMaxParked) return;  // it comes by itself
+  Slots& slots = by_version_[SlotName(parked.function, parked.version)];
+  slots.most = parked.max_concurrency;
+  slots.parked.push_back(parked.message);
+  ++figures_.parked_now;
+}
+
+size_t Invoker::RoomOf(const std::string& version) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_version_.find(version);
+  if (found == by_version_.end()) return 0;
+  return static_cast<size_t>(std::max<int64_t>(0, found->second.most - found->second.running));
+}
+
+std::vector<std::string> Invoker::FirstParked(const std::string& version) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_version_.find(version);
+  if (found == by_version_.end()) return {};
+  const std::deque<std::string>& parked = found->second.parked;
+  const auto count = static_cast<std::ptrdiff_t>(std::min(parked.size(), kUnparkLook));
+  return {parked.begin(), parked.begin() + count};
+}
+
+void Invoker::ForgetParked(const std::string& version, const std::vector<std::string>& messages) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_version_.find(version);
+  if (found == by_version_.end()) return;
+  std::deque<std::string>& parked = found->second.parked;
+  for (const std::string& message : messages) {
+    // Only where it was looked at: further back it was parked again since.
+    const auto last =
+        parked.begin() + static_cast<std::ptrdiff_t>(std::min(parked.size(), kUnparkLook));
+    const auto at = std::find(parked.begin(), last, message);
+    if (at == last) continue;
+    parked.erase(at);
+    --figures_.parked_now;
+  }
+  ForgetIfUnused(found);
 }
 
 InvokerFigures Invoker::figures() const {

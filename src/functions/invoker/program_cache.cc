@@ -5,10 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include "functions/control/functions.h"
 #include "functions/control/values.h"
+#include "functions/control/versions.h"
 #include "functions/model/bundle.h"
 #include "functions/model/digest.h"
 #include "functions/model/errors.h"
+#include "functions/protocol/code_header.h"
 
 namespace cairn::functions {
 namespace {
@@ -24,8 +27,9 @@ size_t SizeOf(const Program& program) {
 }  // namespace
 
 std::string ProgramCache::NameOf(const Wanted& wanted) {
-  return Sha256Hex(fmt::format("{}\n{}\n{}\n{}", wanted.sha256, wanted.config.entry,
-                               wanted.config.handler, IsolationName(wanted.config.isolation)));
+  return Sha256Hex(fmt::format("{}\n{}\n{}\n{}\n{}", ResourceName(wanted.function), wanted.sha256,
+                               wanted.config.entry, wanted.config.handler,
+                               IsolationName(wanted.config.isolation)));
 }
 
 std::shared_ptr<const Program> ProgramCache::Find(const std::string& name) {
@@ -51,19 +55,13 @@ void ProgramCache::Keep(const std::string& name, std::shared_ptr<const Program> 
   }
 }
 
-void ProgramCache::Put(std::shared_ptr<const Program> program) {
-  const std::string name = program->sha256;
-  Keep(name, std::move(program));
-}
-
-awaitable<Result<std::shared_ptr<const Program>>> ProgramCache::Load(Wanted wanted) {
-  const std::string name = NameOf(wanted);
-  if (std::shared_ptr<const Program> kept = Find(name)) co_return kept;
-
+awaitable<Result<ProgramCache::Stored>> ProgramCache::ReadStored(const Wanted& wanted) {
   std::optional<std::string> tar;
+  std::optional<std::string> code;
   const doors::RouteStore::Task read = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(tar,
                            ReadString(transaction, BundleKey(wanted.function, wanted.version)));
+    CAIRN_ASSIGN_OR_RETURN(code, LoadCode(transaction, wanted.function, wanted.sha256));
     return {};
   };
   const store::Scopes none;
@@ -78,7 +76,33 @@ awaitable<Result<std::shared_ptr<const Program>>> ProgramCache::Load(Wanted want
                      fmt::format("the bundle of {} version {} is not what was published",
                                  ResourceName(wanted.function), wanted.version));
   }
-  const Result<Bundle> bundle = Bundle::Read(*tar);
+  Stored stored{.tar = *std::move(tar)};
+  if (code && code->size() <= kMaxCodeBytes && IsCodeOfThisEngine(*code)) {
+    stored.code = *std::move(code);
+  }
+  co_return stored;
+}
+
+// A store that takes no writes now is no reason not to run the function.
+awaitable<void> ProgramCache::Store(const Wanted& wanted, std::string code) {
+  const CompiledCode compiled{.sha256 = wanted.sha256, .code = std::move(code)};
+  store::Scopes scopes;
+  AddFunctionScopes(wanted.function, scopes);
+  AddScope(CodeKey(wanted.function, wanted.sha256), scopes);
+  const doors::RouteStore::Task write = [&](store::Transaction& transaction) -> Result<void> {
+    Context context{.transaction = transaction};
+    return StoreCode(context, wanted.function, wanted.version, compiled);
+  };
+  (void)co_await routes_.Write(scopes, write);
+}
+
+awaitable<Result<std::shared_ptr<const Program>>> ProgramCache::Load(Wanted wanted) {
+  const std::string name = NameOf(wanted);
+  if (std::shared_ptr<const Program> kept = Find(name)) co_return kept;
+
+  Result<Stored> stored = co_await ReadStored(wanted);
+  if (!stored.ok()) co_return stored.error();
+  const Result<Bundle> bundle = Bundle::Read(stored->tar);
   if (!bundle.ok()) co_return bundle.error();
   auto program = std::make_shared<Program>();
   program->sha256 = name;
@@ -88,16 +112,26 @@ awaitable<Result<std::shared_ptr<const Program>>> ProgramCache::Load(Wanted want
   program->entry = wanted.config.entry;
   program->handler = wanted.config.handler;
   program->isolation = wanted.config.isolation;
-  Result<std::string> compiled = co_await pool_.Compile(program->files, program->entry);
-  if (!compiled.ok()) co_return compiled.error();
-  program->compiled = *std::move(compiled);
+  program->compiled = std::move(stored->code);
+  const bool compiles = program->compiled.empty();
+  if (compiles) {
+    Result<std::string> compiled = co_await pool_.Compile(program->files, program->entry);
+    if (!compiled.ok()) co_return compiled.error();
+    program->compiled = *compiled;
+    co_await Store(wanted, *std::move(compiled));
+  }
   Keep(name, program);
+  {
+    const std::scoped_lock lock(mutex_);
+    ++loads_;
+    compiled_ += compiles ? 1 : 0;
+  }
   co_return std::shared_ptr<const Program>(std::move(program));
 }
 
 ProgramCache::Figures ProgramCache::figures() const {
   const std::scoped_lock lock(mutex_);
-  return {items_.size(), bytes_};
+  return {.items = items_.size(), .bytes = bytes_, .loads = loads_, .compiled = compiled_};
 }
 
 }  // namespace cairn::functions

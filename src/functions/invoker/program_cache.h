@@ -18,8 +18,12 @@
 namespace cairn::functions {
 
 // The code of versions that were run lately, by the digest of their bundles: what is not there is
-// read from the store and compiled in the sandbox. So a published function costs no memory before
-// it is invoked.
+// read from the store. So a published function costs no memory before it is invoked.
+//
+// A version is compiled when it is published, and its code is stored beside its bundle
+// (control/versions.h). One without code, or whose code another engine has made, is compiled in the
+// sandbox when it is loaded, and stored then. The server never looks into code: it hands it to the
+// processes of the tenant, which would run what the tenant has published anyway.
 //
 // Safe to use from any thread; loads go through the loop that asks.
 class ProgramCache {
@@ -36,18 +40,26 @@ class ProgramCache {
   };
   // On a loop. Refuses a bundle whose digest is not `sha256`, and code that does not compile.
   boost::asio::awaitable<Result<std::shared_ptr<const Program>>> Load(Wanted wanted);
-  // Code that was compiled before it was published.
-  void Put(std::shared_ptr<const Program> program);
 
   struct Figures {
     size_t items = 0;
     size_t bytes = 0;
+    int64_t loads = 0;     // from the store
+    int64_t compiled = 0;  // of these, those whose code was not stored
   };
   Figures figures() const;
 
  private:
-  // Versions with the same files can differ in how they are run.
+  // Versions with the same files can differ in how they are run, and functions with the same files
+  // in the code that is stored for them: what one has stored, no other runs.
   static std::string NameOf(const Wanted& wanted);
+  // What the store has of a version.
+  struct Stored {
+    std::string tar;
+    std::string code;  // empty: none that this engine can use
+  };
+  boost::asio::awaitable<Result<Stored>> ReadStored(const Wanted& wanted);
+  boost::asio::awaitable<void> Store(const Wanted& wanted, std::string code);
   std::shared_ptr<const Program> Find(const std::string& name);
   void Keep(const std::string& name, std::shared_ptr<const Program> program);
 
@@ -65,6 +77,8 @@ class ProgramCache {
   std::unordered_map<std::string, Item> items_;
   std::list<std::string> used_;  // the latest first
   size_t bytes_ = 0;
+  int64_t loads_ = 0;
+  int64_t compiled_ = 0;
 };
 
 }  // namespace cairn::functions

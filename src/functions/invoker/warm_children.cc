@@ -96,6 +96,7 @@ awaitable<void> Keep(std::shared_ptr<State> state) {
   doors::RouteStore::Signal changed(state->parts.routes, WarmTopic());
   {
     const std::scoped_lock lock(state->mutex);
+    if (state->stopping) co_return;  // nobody is woken any more
     state->wakers.push_back(changed.waker());
   }
   while (!state->stopping) {
@@ -116,7 +117,7 @@ awaitable<void> Keep(std::shared_ptr<State> state) {
 
 WarmChildren::WarmChildren(Parts parts) : state_(std::make_shared<State>(std::move(parts))) {}
 
-WarmChildren::~WarmChildren() { Stop(); }
+WarmChildren::~WarmChildren() = default;
 
 void WarmChildren::Start() {
   for (size_t i = 0; i < state_->parts.loops.size(); ++i) {
@@ -128,8 +129,8 @@ void WarmChildren::Start() {
 }
 
 void WarmChildren::Stop() {
-  state_->stopping = true;
   const std::scoped_lock lock(state_->mutex);
+  state_->stopping = true;
   for (const std::function<void()>& wake : state_->wakers) wake();
   state_->wakers.clear();
 }

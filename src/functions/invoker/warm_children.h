@@ -35,7 +35,7 @@ class WarmChildren {
   WarmChildren(const WarmChildren&) = delete;
   WarmChildren& operator=(const WarmChildren&) = delete;
 
-  // Once, on one thread; children are kept until Stop.
+  // Once, on one thread; children are kept until Stop, which comes before the loops end.
   void Start();
   void Stop();
 

@@ -215,6 +215,13 @@ Result<ConfigOverrides> ParseOverrides(std::string_view text) {
     }
     overrides.max_retries = object.OptionalInteger("max_retries", 0, kMaxRetries).value_or(0);
     overrides.on_failure = object.OptionalText("on_failure", {1, kMaxTopicBytes}).value_or("");
+    if (!overrides.on_failure.empty() && !IsUserTopic(overrides.on_failure)) {
+      object.Fail(
+          "on_failure",
+          fmt::format("must name a topic: 1 to {} bytes of text without control characters, "
+                      "not beginning with \"{}\"",
+                      kMaxTopicNameBytes, kPlatformPrefix));
+    }
     overrides.rate_limit = object.OptionalInteger("rate_limit", 0, kMaxRateLimit).value_or(0);
     ReadEnv(object, overrides);
     object.RefuseOthers();

@@ -131,6 +131,8 @@ const CodeRow& CodeRowOf(const Error& error) {
   return row != nullptr ? *row : CodeRowOf(CodeOfGeneral(error.code));
 }
 
+bool IsRefusal(const Error& error) { return FindRow(error) != nullptr; }
+
 bool IsRefusal(const Error& error, Code code) {
   const CodeRow* row = FindRow(error);
   return row != nullptr && row->code == code;

@@ -63,7 +63,8 @@ struct CodeRow {
 const CodeRow& CodeRowOf(Code code);
 // The row of any error: that of a refusal, or the one that says the same as a general error code.
 const CodeRow& CodeRowOf(const Error& error);
-// Whether the error is a refusal with this code.
+// Whether the error is a refusal, and one with this code: any other error is the store's.
+bool IsRefusal(const Error& error);
 bool IsRefusal(const Error& error, Code code);
 
 Error Refuse(Code code, std::string_view text);

@@ -8,12 +8,12 @@
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
 #include "functions/model/limits.h"
+#include "functions/model/names.h"
 
 namespace cairn::functions {
 namespace {
 
 // Topics and queues of the platform.
-constexpr std::string_view kPlatformPrefix = "cs.";
 
 std::string_view NameOf(KvCall::Operation operation) {
   switch (operation) {

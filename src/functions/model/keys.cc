@@ -49,6 +49,7 @@ struct NamedPart {
 };
 constexpr std::array kNamedParts = {
     NamedPart{"draft", Kind::kDraft, NameKind::kDraft},
+    NamedPart{"code", Kind::kCode, NameKind::kDigest},
     NamedPart{"alias", Kind::kAlias, NameKind::kAlias},
     NamedPart{"shift", Kind::kShift, NameKind::kAlias},
 };
@@ -83,6 +84,9 @@ std::string BundleKey(const FunctionName& function, uint64_t version) {
 }
 std::string EnvKey(const FunctionName& function, uint64_t version) {
   return OfVersion(function, version, "env");
+}
+std::string CodeKey(const FunctionName& function, std::string_view sha256) {
+  return OfFunction(function, "code:").append(sha256);
 }
 std::string AliasPrefix(const FunctionName& function) { return OfFunction(function, "alias:"); }
 std::string AliasKey(const FunctionName& function, std::string_view alias) {

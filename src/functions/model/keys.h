@@ -18,6 +18,9 @@
 //   cs:fn:T:N:F:ver:V:meta            string   a version, JSON
 //   cs:fn:T:N:F:ver:V:bundle          string   its canonical tar (bundle.h)
 //   cs:fn:T:N:F:ver:V:env             string   its environment, encrypted (secrets.h)
+//   cs:fn:T:N:F:code:SHA256           string   what a bundle with this digest was compiled to; of
+//   use
+//                                              to the engine that made it, and made anew by others
 //   cs:fn:T:N:F:alias:A               string   an alias, JSON
 //   cs:fn:T:N:F:shift:A               string   outcomes of the step that a shift of A is in, JSON
 //
@@ -76,6 +79,8 @@ std::string DraftKey(const FunctionName& function, std::string_view draft);
 std::string VersionKey(const FunctionName& function, uint64_t version);
 std::string BundleKey(const FunctionName& function, uint64_t version);
 std::string EnvKey(const FunctionName& function, uint64_t version);
+// `sha256` is that of a bundle, in hexadecimal.
+std::string CodeKey(const FunctionName& function, std::string_view sha256);
 std::string AliasKey(const FunctionName& function, std::string_view alias);
 std::string ShiftKey(const FunctionName& function, std::string_view alias);
 // What all keys of a kind begin with: of a function, its drafts, its aliases; of every function.
@@ -118,11 +123,12 @@ struct FunctionKeyParts {
     kVersion,
     kBundle,
     kEnv,
+    kCode,
     kAlias,
     kShift,
   } kind = Kind::kMeta;
   uint64_t version = 0;  // of kVersion, kBundle, kEnv
-  std::string name;      // of kDraft, kAlias, kShift
+  std::string name;      // of kDraft, kCode, kAlias, kShift
   friend bool operator==(const FunctionKeyParts&, const FunctionKeyParts&) = default;
 };
 std::optional<FunctionKeyParts> ParseFunctionKey(std::string_view key);

@@ -1,5 +1,6 @@
 #include "functions/model/keys.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -12,6 +13,8 @@ using Kind = FunctionKeyParts::Kind;
 const FunctionName kFunction{"t_abc123", "payments", "reconcile"};
 const NamespaceName kNamespace = kFunction.in();
 constexpr std::string_view kDraftId = "drf_01JCZ5W2M8Q0S3B4X6V7K9T1RA";
+constexpr std::string_view kDigest =
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 constexpr std::string_view kId = "2f0c5d0e-0d5b-4c8e-9d55-0a1b2c3d4e5f";
 
 TEST(FunctionKeysTest, KeysAreThoseOfTheSeed) {
@@ -37,6 +40,8 @@ TEST(FunctionKeysTest, KeysAreThoseOfTheSeed) {
 TEST(FunctionKeysTest, KeysBeyondTheSeed) {
   EXPECT_EQ(FunctionIndexKey(kNamespace), "cs:fn:t_abc123:payments:index");
   EXPECT_EQ(EnvKey(kFunction, 2), "cs:fn:t_abc123:payments:reconcile:ver:2:env");
+  EXPECT_EQ(CodeKey(kFunction, kDigest),
+            fmt::format("cs:fn:t_abc123:payments:reconcile:code:{}", kDigest));
   EXPECT_EQ(ShiftKey(kFunction, "prod"), "cs:fn:t_abc123:payments:reconcile:shift:prod");
   EXPECT_EQ(ActivationStatusKey("t_abc123", kId),
             "cs:act:t_abc123:2f0c5d0e-0d5b-4c8e-9d55-0a1b2c3d4e5f:status");
@@ -58,7 +63,7 @@ TEST(FunctionKeysTest, NoTwoKindsShareAKey) {
     for (const std::string& key :
          {FunctionKey(function), VersionSeqKey(function), DraftKey(function, kDraftId),
           VersionKey(function, 1), BundleKey(function, 1), EnvKey(function, 1),
-          AliasKey(function, "prod"), ShiftKey(function, "prod")}) {
+          CodeKey(function, kDigest), AliasKey(function, "prod"), ShiftKey(function, "prod")}) {
       keys.insert(key);
       ++made;
     }
@@ -80,6 +85,7 @@ TEST(FunctionKeysTest, AKeySaysWhatItIsAbout) {
   expect(VersionKey(kFunction, 1), Kind::kVersion, 1, "");
   expect(BundleKey(kFunction, 65'536), Kind::kBundle, 65'536, "");
   expect(EnvKey(kFunction, 4'294'967'296), Kind::kEnv, 4'294'967'296, "");
+  expect(CodeKey(kFunction, kDigest), Kind::kCode, 0, kDigest);
   expect(AliasKey(kFunction, "prod"), Kind::kAlias, 0, "prod");
   expect(ShiftKey(kFunction, "prod"), Kind::kShift, 0, "prod");
   EXPECT_EQ(ParseFunctionKey(FunctionIndexKey(kNamespace))->kind, Kind::kIndex);
@@ -91,8 +97,8 @@ TEST(FunctionKeysTest, OtherKeysAreNotTakenForOnes) {
         "cs:fn:t_abc123:payments:reconcile:", "cs:fn:t_abc123:payments:reconcile:met",
         "cs:fn:t_abc123:payments:reconcile:ver:0:meta",
         "cs:fn:t_abc123:payments:reconcile:ver:1:other",
-        "cs:fn:t_abc123:payments:reconcile:alias:9", "cs:fn:T_abc123:payments:reconcile:meta",
-        "cs:act:t_abc123:payments:reconcile:meta"}) {
+        "cs:fn:t_abc123:payments:reconcile:code:00ff", "cs:fn:t_abc123:payments:reconcile:alias:9",
+        "cs:fn:T_abc123:payments:reconcile:meta", "cs:act:t_abc123:payments:reconcile:meta"}) {
     EXPECT_EQ(ParseFunctionKey(key), std::nullopt) << key;
   }
 }

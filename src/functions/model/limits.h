@@ -14,6 +14,8 @@ inline constexpr size_t kMaxBundleBytes = 16UL * 1024 * 1024;  // the canonical 
 inline constexpr size_t kMaxBundleFiles = 1000;
 inline constexpr size_t kMaxBundlePathBytes = 255;
 inline constexpr size_t kMaxManifestBytes = 256UL * 1024;
+// What it was compiled to. Longer code is not kept, but made anew by each server that runs it.
+inline constexpr size_t kMaxCodeBytes = 32UL * 1024 * 1024;
 
 // How long records are kept.
 inline constexpr int64_t kDraftTtlMs = kDayMs;
@@ -42,6 +44,7 @@ inline constexpr size_t kMaxKvPrefixes = 64;
 inline constexpr size_t kMaxKvPrefixBytes = 256;
 inline constexpr size_t kMaxPublishTopics = 64;
 inline constexpr size_t kMaxTopicBytes = 256;
+inline constexpr size_t kMaxTopicNameBytes = 128;  // of a topic that is a queue
 inline constexpr size_t kMaxAllowHosts = 128;
 inline constexpr size_t kMaxHostBytes = 253;
 inline constexpr int64_t kMinFetchTimeoutMs = 1;

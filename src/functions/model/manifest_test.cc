@@ -1,8 +1,11 @@
 #include "functions/model/manifest.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "functions/model/limits.h"
 
 namespace cairn::functions {
 namespace {
@@ -109,6 +112,22 @@ TEST(ManifestTest, WhatThePublishSaysIsInForce) {
   std::string text;
   AppendConfig(config, text);
   EXPECT_EQ(text.find("s3cr3t"), std::string::npos);
+}
+
+TEST(ManifestTest, FailuresGoToATopicOfUsers) {
+  const auto parse = [](std::string_view topic) {
+    return ParseOverrides(fmt::format(R"({{"on_failure":"{}"}})", topic));
+  };
+  EXPECT_EQ(parse("failed.orders")->on_failure, "failed.orders");
+  EXPECT_TRUE(parse(std::string(kMaxTopicNameBytes, 'x')).ok());
+  for (const std::string& wrong :
+       {std::string("cs.results"), std::string("cs."), std::string(" x"), std::string("x "),
+        std::string("a\\u0007b"), std::string(kMaxTopicNameBytes + 1, 'x')}) {
+    const Result<ConfigOverrides> refused = parse(wrong);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_TRUE(IsRefusal(refused.error(), Code::kValidation)) << refused.error().message;
+    EXPECT_NE(refused.error().message.find("on_failure"), std::string::npos);
+  }
 }
 
 TEST(ManifestTest, OverridesKeepToTheirBounds) {

@@ -9,8 +9,10 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/id.h"
+#include "base/utf8.h"
 #include "functions/model/digest.h"
 #include "functions/model/errors.h"
+#include "functions/model/limits.h"
 
 namespace cairn::functions {
 namespace {
@@ -31,6 +33,7 @@ bool IsTenantChar(char c) { return IsSmall(c) || IsDigit(c); }
 bool IsPlainChar(char c) { return IsTenantChar(c) || c == '_' || c == '-'; }
 bool IsWord(char c) { return IsLetter(c) || IsDigit(c); }
 bool IsWideChar(char c) { return IsWord(c) || c == '.' || c == '_' || c == '-'; }
+bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
 bool IsVariableStart(char c) { return IsLetter(c) || c == '_'; }
 bool IsVariableChar(char c) { return IsWord(c) || c == '_'; }
 
@@ -61,6 +64,7 @@ constexpr std::array kGrammars = {
             IsWideChar},
     Grammar{NameKind::kEnvironment, "an environment variable", "[a-zA-Z_][a-zA-Z0-9_]{0,127}", "",
             1, 128, IsVariableStart, IsVariableChar},
+    Grammar{NameKind::kDigest, "a digest", "[0-9a-f]{64}", "", 64, 64, IsHex, IsHex},
     // These two are told by their own tests.
     Grammar{NameKind::kDraft, "a draft id", "drf_ and a ULID", kDraftPrefix, kUlidBytes, kUlidBytes,
             nullptr, nullptr},
@@ -96,6 +100,18 @@ Result<void> CheckName(NameKind kind, std::string_view text) {
   const Grammar& grammar = GrammarOf(kind);
   return Refuse(Code::kNameInvalid, fmt::format("\"{}\" cannot be the name of {}: it must be {}",
                                                 Printable(text), grammar.what, grammar.text));
+}
+
+bool IsUserTopic(std::string_view text) {
+  if (text.empty() || text.size() > kMaxTopicNameBytes || text.starts_with(kPlatformPrefix)) {
+    return false;
+  }
+  const auto is_control = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7F;
+  };
+  return text.front() != ' ' && text.back() != ' ' && std::ranges::none_of(text, is_control) &&
+         IsUtf8(text);
 }
 
 std::string NewDraftId(Timestamp now, Random& random) {

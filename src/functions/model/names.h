@@ -21,6 +21,7 @@
 //   draft       drf_ and a ULID               drf_01JCZ5W2M8Q0S3B4X6V7K9T1RA
 //   activation  a UUID in small letters       2f0c5d0e-…
 //   request     [a-zA-Z0-9._-]{8,64}          req_2f0c5d0e-…
+//   digest      [0-9a-f]{64}                  of a bundle
 //   environment [a-zA-Z_][a-zA-Z0-9_]{0,127}  DATABASE_URL
 //
 // An alias begins with a letter, so no alias is a version: "prod" and "17" can share a place.
@@ -37,6 +38,7 @@ enum class NameKind : uint8_t {
   kActivation,
   kRequest,
   kEnvironment,
+  kDigest,
 };
 
 bool IsName(NameKind kind, std::string_view text);
@@ -54,6 +56,12 @@ std::string NewMessageId(Timestamp now, Random& random);
 std::string NewActivationId(Random& random);
 // The same id for the same text: a UUID of version 8 (RFC 9562), made of its SHA-256.
 std::string DerivedActivationId(std::string_view text);
+
+// What the names of the platform's own topics begin with.
+inline constexpr std::string_view kPlatformPrefix = "cs.";
+// Whether a topic of users can be called this: 1 to kMaxTopicNameBytes bytes of UTF-8 without
+// control characters, no blank at either end, and not one of the platform's.
+bool IsUserTopic(std::string_view text);
 
 // 1 and up, in decimal without a leading zero; nullopt for anything else.
 std::optional<uint64_t> ParseVersion(std::string_view text);

@@ -490,6 +490,7 @@ std::string Encode(const Activation& activation) {
     json.Null("resolved_version");
   }
   WriteOutcome(activation, json);
+  if (!activation.message.empty()) json.Text("message", activation.message);
   json.EndObject();
   return text;
 }
@@ -515,6 +516,7 @@ Result<Activation> DecodeActivation(std::string_view text) {
       activation.resolved_version = static_cast<uint64_t>(*version);
     }
     ReadOutcome(object, activation);
+    activation.message = AnyText(object, "message");
     return activation;
   });
 }

@@ -225,6 +225,9 @@ struct Activation {
   std::optional<Usage> usage;
   std::string limit_hit;  // wall_time, cpu_time, memory, …; empty: none
   int64_t retries = 0;    // attempts before this one
+  // The message of cs.invoke that runs it, by its job's id; empty unless it is running. Another one
+  // with the same activation waits for this one's lease to end.
+  std::string message;
   friend bool operator==(const Activation&, const Activation&) = default;
 };
 std::string Encode(const Activation& activation);

@@ -82,6 +82,7 @@ awaitable<Result<std::string>> SandboxPool::LoopPool::Compile(CompileMessage com
   const std::string nobody;
   Result<Child> child = co_await Acquire(nobody, nobody);
   if (!child.ok()) co_return child.error();
+  ++state_->compiles;
   Result<std::string> compiled = co_await (*child)->Compile(std::move(compile));
   Drop(*std::move(child));
   co_return compiled;

@@ -43,6 +43,7 @@ struct SandboxPool::State {
   std::atomic<int64_t> waiting = 0;
   std::atomic<int64_t> forks = 0;
   std::atomic<int64_t> crashes = 0;
+  std::atomic<int64_t> compiles = 0;
   std::atomic<uint32_t> sandbox = 0;
 };
 

@@ -81,6 +81,7 @@ SandboxStats SandboxPool::stats() const {
           .forks = state_->forks,
           .crashes = state_->crashes,
           .zygotes = state_->zygote.starts(),
+          .compiles = state_->compiles,
           .warm_wanted = warm_wanted,
           .warm_missing = warm_missing,
           .sandbox = state_->sandbox};

@@ -16,6 +16,7 @@ Context ContextOf(CommandContext& command, const CommandParts& parts) {
   const doors::AclUser* user = command.caller.user.get();
   return {.transaction = command.transaction,
           .names = user == nullptr ? nullptr : doors::NamesOf(user->grants(), kFunctionKind),
+          .topics = user == nullptr ? nullptr : doors::NamesOf(user->grants(), kTopicKind),
           .held = &command.held,
           .secrets = &parts.secrets,
           .random = &parts.random};

@@ -19,6 +19,7 @@
 #include "functions/model/limits.h"
 #include "functions/model/names.h"
 #include "functions/resp/command_support.h"
+#include "functions/resp/publish_command.h"
 
 namespace cairn::functions {
 namespace {
@@ -105,15 +106,6 @@ Result<std::string> List(Context& context, Args args) {
 
 // --- Drafts and versions ------------------------------------------------------------------------
 
-// Pairs of a path and a file's bytes.
-Files TakeFiles(Args args) {
-  Files files;
-  for (size_t at = 0; at + 1 < args.size(); at += 2) {
-    files.insert_or_assign(std::string(args[at]), Bytes(args[at + 1]));
-  }
-  return files;
-}
-
 Result<std::string> Upload(Context& context, const FunctionName& function, ArgParser& parser) {
   const Args args = parser.Rest();
   if (args.size() % 2 != 0) return SyntaxError("each path is followed by the file's content");
@@ -122,66 +114,6 @@ Result<std::string> Upload(Context& context, const FunctionName& function, ArgPa
   const std::string id = NewDraftId(context.transaction.now(), *context.random);
   CAIRN_ASSIGN_OR_RETURN(const UploadedDraft draft, UploadDraft(context, function, id, package));
   return DraftText(draft);
-}
-
-// The arguments of FN.PUBLISH behind the function, as they stand there.
-struct PublishArgs {
-  std::string_view draft;
-  Args files;
-  std::string_view config;
-  std::string_view alias;
-};
-
-Result<PublishArgs> ParsePublishArgs(Args args) {
-  PublishArgs parsed;
-  while (!args.empty()) {
-    const std::string_view word = args.front();
-    args = args.subspan(1);
-    if (args.empty()) return SyntaxError(kSyntax);
-    const std::string_view value = args.front();
-    args = args.subspan(1);
-    if (doors::EqualsIgnoreCase(word, "DRAFT")) {
-      parsed.draft = value;
-    } else if (doors::EqualsIgnoreCase(word, "CONFIG")) {
-      parsed.config = value;
-    } else if (doors::EqualsIgnoreCase(word, "ALIAS")) {
-      parsed.alias = value;
-    } else if (doors::EqualsIgnoreCase(word, "FILES")) {
-      const int64_t count = doors::ParseInteger(value).value_or(0);
-      if (count < 1 || static_cast<size_t>(count) > args.size() / 2) {
-        return SyntaxError(
-            "FILES is followed by their number, and each path by the file's content");
-      }
-      parsed.files = args.first(static_cast<size_t>(count) * 2);
-      args = args.subspan(parsed.files.size());
-    } else {
-      return SyntaxError(kSyntax);
-    }
-  }
-  if (parsed.draft.empty() == parsed.files.empty()) {
-    return SyntaxError("either DRAFT or FILES says what is published");
-  }
-  return parsed;
-}
-
-void AddPublishScopes(Args args, uint8_t /*db*/, store::Scopes& scopes) {
-  const Result<FunctionName> function = ParseFunctionName(args[1]);
-  const Result<PublishArgs> parsed = ParsePublishArgs(args.subspan(2));
-  // Then it is refused.
-  if (!function.ok() || !parsed.ok()) return;
-  AddDraftScopes(*function, parsed->draft, scopes);
-  if (!parsed->alias.empty()) AddAliasScopes(*function, parsed->alias, scopes);
-}
-
-Result<std::string> PublishIt(Context& context, const FunctionName& function, ArgParser& parser) {
-  CAIRN_ASSIGN_OR_RETURN(const PublishArgs parsed, ParsePublishArgs(parser.Rest()));
-  PublishRequest request{.draft_id = std::string(parsed.draft), .alias = std::string(parsed.alias)};
-  CAIRN_ASSIGN_OR_RETURN(request.config, ParseOverrides(parsed.config));
-  if (!parsed.files.empty()) {
-    CAIRN_ASSIGN_OR_RETURN(request.package, MakePackage(TakeFiles(parsed.files)));
-  }
-  CAIRN_ASSIGN_OR_RETURN(const Published published, Publish(context, function, request));
-  return PublishedText(published);
 }
 
 Result<std::string> Versions(Context& context, const FunctionName& function, ArgParser& parser) {
@@ -346,14 +278,6 @@ void AddVersionRows(Rows& rows) {
                  .summary = "Uploads files; they wait 24 hours to be published.",
                  .syntax = "function (path content) ..."},
                 AddOneScope, Upload);
-  rows.AddWrite({.name = "fn.publish",
-                 .arity = -4,
-                 .long_running = true,
-                 .complexity = "O(N) with N being the size of the files",
-                 .summary = "Publishes a draft, or files, as the next version.",
-                 .syntax = "function [DRAFT draft] [FILES count:integer (path content) ...] "
-                           "[CONFIG json] [ALIAS alias]"},
-                AddPublishScopes, PublishIt);
   rows.AddRead({.name = "fn.versions",
                 .arity = -2,
                 .long_running = true,
@@ -401,8 +325,10 @@ void AddAliasRows(Rows& rows) {
 
 }  // namespace
 
-void AddControlCommands(doors::Instance& instance, const SecretKeys& secrets, Random& random) {
+void AddControlCommands(doors::Instance& instance, const SecretKeys& secrets, Random& random,
+                        BundleCompiler* compiler) {
   CommandRows all(instance, {secrets, random});
+  AddPublishCommand(instance, {secrets, random}, compiler);
   all.AddRead({.name = "fn.list",
                .arity = -2,
                .long_running = true,

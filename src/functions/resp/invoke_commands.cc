@@ -157,7 +157,8 @@ class InvokeRequest final : public doors::CommandRequest {
   Result<void> Admit(const VersionMeta& version) const {
     const std::scoped_lock lock(mutex_);
     if (!admitted_) admitted_ = invoker_.Admit(invocation(), version);
-    return *admitted_;
+    if (!admitted_->ok()) return admitted_->error();
+    return {};
   }
 
   Result<void> Invoke(CommandContext& command) const {
@@ -227,7 +228,7 @@ class InvokeRequest final : public doors::CommandRequest {
   Random& random_;
   const Result<InvokeArgs> parsed_;
   mutable std::mutex mutex_;
-  mutable std::optional<Result<void>> admitted_;
+  mutable std::optional<Result<Place>> admitted_;
 };
 
 // --- FN.ACTIVATION, FN.LOGS ---------------------------------------------------------------------
