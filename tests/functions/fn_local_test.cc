@@ -53,13 +53,34 @@ TEST_F(FnLocalTest, AFunctionFromTheTemplateRuns) {
     const Finished finished = author_.Cairn({"fn", "test", folder});
     EXPECT_EQ(finished.status.code, 0) << finished.err;
     EXPECT_EQ(finished.out, "{\"hello\":\"world\",\"count\":1,\"version\":1}\n");
-    EXPECT_THAT(finished.err, AllOf(HasSubstr("[info] greeting 1 for world"),
-                                    HasSubstr("success 200")));
+    EXPECT_THAT(finished.err,
+                AllOf(HasSubstr("[info] greeting 1 for world"), HasSubstr("success 200")));
     // Nothing is overwritten.
     const Finished again = author_.Cairn(args);
     EXPECT_EQ(again.status.code, 1);
     EXPECT_THAT(again.err, AllOf(HasSubstr("cs.d.ts"), HasSubstr("nothing is overwritten")));
   }
+}
+
+TEST_F(FnLocalTest, AFolderIsNamedByItselfByPathOrAsTheFunctionThatIsHere) {
+  author_.Folder("code", "export default (event, ctx) => ctx.function");
+  const auto name = [&](const std::string& line) {
+    const Finished finished = author_.Shell(line);
+    EXPECT_EQ(finished.status.code, 0) << line << ": " << finished.err;
+    return finished.out;
+  };
+  EXPECT_EQ(name("cairn fn test code"), "\"code\"\n");
+  EXPECT_EQ(name("cairn fn test --path code"), "\"code\"\n");
+  EXPECT_EQ(name("cairn fn test other --path code"), "\"other\"\n");
+  EXPECT_EQ(name("cairn fn test --path=code --event '{}' other"), "\"other\"\n");
+  EXPECT_EQ(name("cd code && cairn fn test"), "\"code\"\n");
+  EXPECT_EQ(name("cd code && cairn fn test other"), "\"other\"\n");
+  const Finished twice =
+      author_.Cairn({"fn", "test", "a-name", "--path", "code", "--name", "b-name"});
+  EXPECT_EQ(twice.status.code, 1);
+  EXPECT_THAT(twice.err, HasSubstr("name the function once"));
+  EXPECT_EQ(author_.Cairn({"fn", "init", "made", "--runtime", "cs-js"}).status.code, 0);
+  EXPECT_THAT(author_.Cairn({"fn", "init", "python", "--runtime", "py"}).err, HasSubstr("cs-js"));
 }
 
 TEST_F(FnLocalTest, TheOutcomeIsThatOfAnInvocation) {
@@ -90,8 +111,7 @@ TEST_F(FnLocalTest, WhatTheManifestDoesNotAllowIsRefused) {
               HasSubstr("publishTopics"));
   EXPECT_THAT(Answer("export default () => cs.jobs.enqueue('cs.invoke', 1)"),
               HasSubstr("the platform's"));
-  EXPECT_THAT(Answer("export default () => fetch('http://example.com/')"),
-              HasSubstr("allowHosts"));
+  EXPECT_THAT(Answer("export default () => fetch('http://example.com/')"), HasSubstr("allowHosts"));
   // The manifest allows it; the addresses that fetch may go to do not, unless --allow names them.
   const std::string fetches = "export default () => fetch('http://127.0.0.1:1/')";
   EXPECT_THAT(Answer(fetches), HasSubstr("loopback"));
@@ -146,10 +166,10 @@ TEST_F(FnLocalTest, FlagsStandBeforeOrBehindWhatTheyBelongTo) {
 TEST_F(FnLocalTest, TheEnvironmentIsGivenToTheFunctionAndHiddenInItsLog) {
   author_.Write("env.txt", "# of the payments\nTOKEN=very-secret\n\nPLAIN=1\n");
   author_.Write("key.txt", "from-a-file\n");
-  const json::value outcome =
-      Test("export default (event, ctx) => { console.log('key', ctx.env.TOKEN); "
-           "return {body: Object.entries(ctx.env).map(String).sort().join(' ')} }",
-           {"--env-file", "env.txt", "--env", "PLAIN=2", "--env", "KEY=@key.txt"});
+  const json::value outcome = Test(
+      "export default (event, ctx) => { console.log('key', ctx.env.TOKEN); "
+      "return {body: Object.entries(ctx.env).map(String).sort().join(' ')} }",
+      {"--env-file", "env.txt", "--env", "PLAIN=2", "--env", "KEY=@key.txt"});
   EXPECT_EQ(outcome.at("result").at("body"), "KEY,from-a-file PLAIN,2 TOKEN,very-secret");
   EXPECT_EQ(outcome.at("logs"), "[info] key [redacted]\n");
 }
@@ -200,14 +220,15 @@ TEST_F(FnLocalTest, WhatEsbuildRefusesIsToldInItsWords) {
   author_.Folder("typed", "import { gone } from './gone.ts';\nexport default () => gone;\n",
                  "function.ts");
   const Finished finished = author_.Cairn({"fn", "test", "typed"});
-  EXPECT_EQ(finished.status.code, 2);
+  EXPECT_EQ(finished.status.code, 1);
   EXPECT_THAT(finished.err, AllOf(HasSubstr("function.ts:1:21"), HasSubstr("./gone.ts")));
 }
 
 TEST_F(FnLocalTest, WithoutAToolTheErrorSaysWhatToInstall) {
   author_.environment()["PATH"] = author_.home().path();
   WriteTyped(author_);
-  EXPECT_THAT(author_.Cairn({"fn", "test", "typed"}).err, HasSubstr("npm install --save-dev esbuild"));
+  EXPECT_THAT(author_.Cairn({"fn", "test", "typed"}).err,
+              HasSubstr("npm install --save-dev esbuild"));
   author_.Folder("alone", "export default (n: number) => n;", "function.ts");
   const Finished finished = author_.Cairn({"fn", "test", "alone"});
   EXPECT_EQ(finished.status.code, 1);
@@ -323,7 +344,8 @@ class FnDevTest : public FnLocalTest {
     Await("the address of `fn dev`", [&] { return process_->out().find("http://") == 0; });
     const std::string out = process_->out();
     const size_t colon = out.find(':', 7);
-    client_.emplace(net::Address{"127.0.0.1", static_cast<uint16_t>(std::stoi(out.substr(colon + 1)))});
+    client_.emplace(
+        net::Address{"127.0.0.1", static_cast<uint16_t>(std::stoi(out.substr(colon + 1)))});
   }
   void AwaitLoaded(int version) {
     Await("the reload", [&] {
@@ -363,7 +385,8 @@ TEST_F(FnDevTest, ServesTheFolderAndItsChanges) {
 }
 
 TEST_F(FnDevTest, ErrorsAreShownWithTheirStacksAndMendable) {
-  author_.Folder("code", "export default () => {\n  console.log('soon');\n  throw new Error('oops');\n}");
+  author_.Folder("code",
+                 "export default () => {\n  console.log('soon');\n  throw new Error('oops');\n}");
   StartDev();
   const net::HttpResponse failed = Ask("GET", "/");
   EXPECT_EQ(failed.status, 500);
@@ -372,9 +395,8 @@ TEST_F(FnDevTest, ErrorsAreShownWithTheirStacksAndMendable) {
   EXPECT_THAT(Text(body.at("error").at("stack")), HasSubstr("function.js:3:"));
   EXPECT_EQ(body.at("logs"), "[info] soon\n");
   author_.Write("code/function.js", "export default () => {");
-  Await("the syntax error", [&] {
-    return process_->err().find("SyntaxError") != std::string::npos;
-  });
+  Await("the syntax error",
+        [&] { return process_->err().find("SyntaxError") != std::string::npos; });
   EXPECT_THAT(Ask("GET", "/").body, HasSubstr("function.js:1: SyntaxError"));
   author_.Write("code/function.js", "export default () => ({body: 'well'})");
   AwaitLoaded(2);
@@ -385,8 +407,9 @@ TEST_F(FnDevTest, TypeScriptIsServedWithItsOwnLines) {
   WriteTyped(author_);
   author_.InstallEsbuild();
   std::filesystem::rename(author_.Path("typed"), author_.Path("code"));
-  author_.Write("code/function.ts", "import { check } from './lib/check.ts';\n"
-                                    "export default (event: unknown): void => check(11);\n");
+  author_.Write("code/function.ts",
+                "import { check } from './lib/check.ts';\n"
+                "export default (event: unknown): void => check(11);\n");
   StartDev();
   const json::value body = json::parse(Ask("GET", "/").body);
   EXPECT_THAT(Text(body.at("error").at("stack")), HasSubstr("lib/check.ts:3:"));
