@@ -5,6 +5,7 @@
 #include "base/thread_pool.h"
 #include "doors/http/route_table.h"
 #include "doors/turn/route_store.h"
+#include "functions/http/api_figures.h"
 #include "functions/model/secrets.h"
 
 namespace cairn::functions {
@@ -16,6 +17,7 @@ struct ControlParts {
   const Clock& clock;
   Random& random;
   const SecretKeys& secrets;
+  ApiFigures* figures = nullptr;  // counts requests; null: nobody does
 };
 
 // Adds the routes of functions, drafts, versions and aliases under

@@ -12,6 +12,7 @@
 
 #include "doors/access/principal.h"
 #include "doors/http/request_values.h"
+#include "doors/resp/arg_parser.h"
 #include "functions/activation/activations.h"
 #include "functions/activation/views.h"
 #include "functions/control/context.h"
@@ -35,6 +36,8 @@ using SharedInvocation = std::shared_ptr<const Invocation>;
 
 constexpr std::string_view kActivationHeader = "X-Cairn-Activation";
 constexpr std::string_view kIdempotencyHeader = "Idempotency-Key";
+// The type of an error that says so, as the pool and the engine name it.
+constexpr std::string_view kMemoryLimitType = "MemoryLimit";
 constexpr size_t kMaxIdempotencyBytes = 256;
 // An event, and what stands around it.
 constexpr size_t kMaxInvokeBodyBytes = kMaxEventBytes + 64UL * 1024;
@@ -75,6 +78,10 @@ Result<Ref> ParseRef(const FunctionName& function, std::string_view text) {
 std::string RequestIdOf(const RouteCall& call, Random& random) {
   const std::string& id = call.request.request_id;
   return IsName(NameKind::kRequest, id) ? id : NewRequestId(random);
+}
+
+std::string TraceOf(const RouteCall& call) {
+  return call.request.trace_parent ? call.request.trace_parent->ToString() : "";
 }
 
 // Sets what an Idempotency-Key means for the activation.
@@ -132,6 +139,7 @@ Result<Invocation> ParseInvoke(const RouteCall& call, Random& random) {
   invocation.trigger.type = TriggerType::kApi;
   invocation.principal = PrincipalOf(call);
   invocation.request_id = RequestIdOf(call, random);
+  invocation.trace_parent = TraceOf(call);
   CAIRN_RETURN_IF_ERROR(SetActivation(call, invocation));
   return invocation;
 }
@@ -183,10 +191,10 @@ HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation&
     response.status = 504;
   } else {
     const std::string type = result.error ? result.error->type : "";
-    response = Refusal(
-        Refuse(Code::kException, fmt::format("the function failed{}{}; its activation says why",
-                                             type.empty() ? "" : " with ", type)),
-        invocation.request_id);
+    const Code code = type == kMemoryLimitType ? Code::kMemoryLimit : Code::kException;
+    response = Refusal(Refuse(code, fmt::format("the function failed{}{}; its activation says why",
+                                                type.empty() ? "" : " with ", type)),
+                       invocation.request_id);
   }
   response.headers.Set(kActivationHeader, result.activation_id);
   return response;
@@ -202,12 +210,11 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   Invocation invocation{.function = FunctionOf(call)};
   CAIRN_RETURN_IF_ERROR(CheckAllowed(call, invocation.function));
   CAIRN_ASSIGN_OR_RETURN(invocation.ref, ParseRef(invocation.function, call.PathValue("ref")));
-  CAIRN_ASSIGN_OR_RETURN(invocation.event,
-                         GatewayEvent(call.request, OwnPath(call.request)));
+  CAIRN_ASSIGN_OR_RETURN(invocation.event, GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
-  if (call.request.trace_parent) {
-    invocation.trigger.source =
-        fmt::format(R"({{"traceparent":"{}"}})", call.request.trace_parent->ToString());
+  invocation.trace_parent = TraceOf(call);
+  if (!invocation.trace_parent.empty()) {
+    invocation.trigger.source = fmt::format(R"({{"traceparent":"{}"}})", invocation.trace_parent);
   }
   invocation.principal = PrincipalOf(call);
   invocation.request_id = RequestIdOf(call, random);
@@ -291,11 +298,23 @@ awaitable<Result<HttpReply>> GetLogs(SharedParts parts, const RouteCall& call) {
         Refuse(Code::kValidation, from.ok() ? limit.error().message : from.error().message);
     co_return HttpReply(Refusal(error, call.request.request_id));
   }
-  const auto begin = static_cast<uint64_t>(*from);
+  const std::string_view accept = call.request.headers.Get("Accept").value_or("");
+  const bool streams = accept.find("text/event-stream") != std::string_view::npos;
+  auto begin = static_cast<uint64_t>(*from);
+  // A browser that comes back says what it saw last, and asks for the same path as before.
+  const auto seen = call.request.headers.Get("Last-Event-ID");
+  if (streams && seen) {
+    const std::optional<int64_t> number = doors::ParseInteger(*seen);
+    if (!number || *number < 0) {
+      const Error error =
+          Refuse(Code::kValidation, "Last-Event-ID is not the number of an event of this stream");
+      co_return HttpReply(Refusal(error, call.request.request_id));
+    }
+    begin = static_cast<uint64_t>(*number);
+  }
   const Result<LogPage> page = co_await ReadPage(parts, call, begin, static_cast<size_t>(*limit));
   if (!page.ok()) co_return HttpReply(Refusal(page.error(), call.request.request_id));
-  const std::string_view accept = call.request.headers.Get("Accept").value_or("");
-  if (accept.find("text/event-stream") != std::string_view::npos) {
+  if (streams) {
     auto kept = std::make_shared<const RouteCall>(call);
     net::HttpEventStream stream;
     stream.run = [parts, kept, begin](net::EventSink& sink) {
@@ -317,6 +336,7 @@ void AddInvokeRoutes(const InvokeParts& invoke_parts, doors::RouteTable& table) 
     row.touches = doors::Touches::Only(kFunctionKind);
     row.tag = "functions";
     row.handler = [parts, handler](const RouteCall& call) { return handler(parts, call); };
+    CountRequests(parts->figures, parts->clock, row);
     table.Add(std::move(row));
   };
   add({.method = "POST",

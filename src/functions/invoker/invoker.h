@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -74,6 +75,7 @@ struct Invocation {
   Principal principal;
   std::string event = "{}";  // JSON
   std::string request_id;
+  std::string trace_parent = {};  // W3C trace context of who asks; empty: none
   // Of the activation: the same id again is the same activation. Empty: a new one.
   std::string activation_id = {};
 };
@@ -90,6 +92,7 @@ struct InvokerFigures {
   size_t running = 0;
   int64_t started = 0;
   int64_t cold = 0;
+  std::vector<std::pair<std::string, int64_t>> running_by_version;  // "T/N/F:V" and how many
   int64_t lost = 0;  // whose lease somebody else had when they ended
   InvocationFigures::Snapshot ended;
 };
@@ -160,7 +163,7 @@ class Invoker {
   // Held by the coroutines of their loops, with which they end: loops may end before this object.
   std::vector<std::weak_ptr<LoopState>> loops_;
   std::unordered_map<std::string, int64_t> by_version_;  // that run
-  InvokerFigures figures_;  // without those that have ended
+  InvokerFigures figures_;                               // without those that have ended
   InvocationFigures ended_;
 };
 
