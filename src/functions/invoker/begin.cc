@@ -48,6 +48,7 @@ Result<Begun> Begin(store::Transaction& transaction, const codeq::Message& messa
     return begun;
   }
   begun.activation = stored ? *std::move(stored) : ActivationOf(request);
+  begun.activation.ref = request.ref;  // the record may name the version of an earlier attempt
   if (IsTerminal(begun.activation.status)) {
     begun.ended = true;
     return begun;
