@@ -40,15 +40,16 @@ redis-suite: build  ## the Redis project's own tests against Cairn
 	@scripts/setup.sh suite
 	@scripts/redis_suite.sh
 
-bench: packages-test build/build.ninja  ## Cairn beside Redis and pgbench, and the store alone
+bench: packages-test build/build.ninja  ## Cairn beside Redis, pgbench and workerd, and the store alone
 	@$(configure) -B build  # Google Benchmark may have been installed since
-	@ninja -C build -j $(JOBS) cairn bench_store bench_seats bench_jobs
+	@ninja -C build -j $(JOBS) cairn bench_store bench_seats bench_jobs bench_functions
 	@bench/kv/run.py
 	@bench/data/run.py
 	@bench/data/run.py --large
 	@bench/postgres/run.py
 	@bench/seats/run.py
 	@bench/jobs/run.py
+	@bench/functions/run.py
 	@bench/stall/run.py
 	@build/bench/bench_store
 

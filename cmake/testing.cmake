@@ -60,10 +60,11 @@ set(CAIRN_SUITES_ON_postgres_seats *)
 set(CAIRN_SUITES_ON_postgres_jobs *)
 set(CAIRN_SUITES_ON_postgres_view View*)
 set(CAIRN_SUITES_ON_postgres_functions
-    Codeq*:Faults/*:ControlTest.*:AliasTest.*:ControlRoutesTest.*:ControlCommandsTest.*:Seeds/FunctionModelTest.*)
+    Codeq*:Faults/*:ControlTest.*:AliasTest.*:ControlRoutesTest.*:ControlCommandsTest.*:Seeds/FunctionModelTest.*:SchedulesTest.*:ScheduleModelTest.*)
 # Of the folders of tests, by program: what stands differently on a node without a data directory.
 set(CAIRN_SUITES_ON_postgres_tests_crash ViewCrashTest.*)
-set(CAIRN_SUITES_ON_postgres_tests_functions FunctionsTest.*:KillsTest.*)
+set(CAIRN_SUITES_ON_postgres_tests_functions
+    FunctionsTest.*:KillsTest.*:FunctionCommandsTest.*:FunctionsBadInputTest.*:SchedulesTest.*:WarmTest.*:GatewayTest.*)
 
 # Hands `program` to CTest once more for each other engine, as one test: its tests then share a
 # PostgreSQL cluster, which takes longer to start than most of them to run. DIRECTORY and BINARY are

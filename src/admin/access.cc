@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "admin/limits.h"
+#include "doors/access/why_not.h"
 
 namespace cairn::admin {
 namespace {
@@ -71,7 +72,8 @@ std::shared_ptr<const doors::Principal> Guard::Who(const net::HttpRequest& reque
 size_t Guard::BodyLimit(net::HttpRequest& head) {
   if (!IsOpen(head)) {
     head.note = Who(head);
-    if (head.note == nullptr) return kMaxRefusedBodyBytes;
+    const auto* const who = static_cast<const doors::Principal*>(head.note.get());
+    if (who == nullptr || who->ended()) return kMaxRefusedBodyBytes;
   }
   const size_t limit = inner_->BodyLimit(head);
   return limit == net::kDefaultBodyLimit ? options_.default_body_limit : limit;
@@ -87,7 +89,8 @@ boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
   auto who = std::static_pointer_cast<const doors::Principal>(request.note);
   // The key may have been withdrawn while the body arrived.
   if (who == nullptr || who->ended()) who = Who(request);
-  if (who != nullptr) {
+  const bool expired = who != nullptr && who->ended();
+  if (who != nullptr && !expired) {
     co_return co_await inner_->HandleFor(std::move(who), std::move(request));
   }
   const Presented presented =
@@ -100,7 +103,9 @@ boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
   }
   net::HttpResponse refusal = net::HttpResponse::Json(
       401, RefusalBody(request.path, 401,
-                       "present the password or a key as Authorization: Bearer or X-API-Key",
+                       expired                                ? doors::kExpiredKey
+                       : presented == Presented::kWrongSecret ? doors::kWrongKey
+                                                              : doors::kMissingKey,
                        request.request_id));
   refusal.headers.Set("WWW-Authenticate", "Bearer");
   co_return refusal;

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <boost/json/value.hpp>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "admin/limits.h"
+#include "base/bytes.h"
 #include "base/json_text.h"
 #include "base/time_text.h"
 #include "doors/http/request_values.h"
@@ -28,16 +30,20 @@ using net::HttpReply;
 constexpr size_t kKeyBytes = 32;
 constexpr int64_t kDefaultAuditPage = 100;
 
+#define CAIRN_GRANTS                                                              \
+  R"({"type":"object","additionalProperties":true,"description":"Names by kind )" \
+  R"(of resource; what it does not name is closed. Not there: no limits."})"
+
 constexpr std::string_view kStatusSchema =
     R"({"type":"object","required":["auth_required","principal","role","queue_scope","permissions"],)"
     R"("properties":{"auth_required":{"type":"boolean"},"principal":{"type":"string"},)"
-    R"("role":{"type":"string"},"queue_scope":{"type":"string"},)"
-    R"("permissions":{"type":"array","items":{"type":"string"}}}})";
+    R"("role":{"type":"string"},"queue_scope":{"type":"string"},"grants":)" CAIRN_GRANTS
+    R"(,"permissions":{"type":"array","items":{"type":"string"}}}})";
 
-#define CAIRN_KEY_MEMBERS                                                              \
-  R"("key_hash":{"type":"string"},"name":{"type":"string"},"role":{"type":"string"},)" \
-  R"("queue_scope":{"type":"string"},"enabled":{"type":"boolean"},)"                   \
-  R"("created_at":{"type":"string"},"expires_at":{"type":"string"},)"                  \
+#define CAIRN_KEY_MEMBERS                                                                         \
+  R"("key_hash":{"type":"string"},"name":{"type":"string"},"role":{"type":"string"},)"            \
+  R"("queue_scope":{"type":"string"},"grants":)" CAIRN_GRANTS R"(,"enabled":{"type":"boolean"},)" \
+  R"("created_at":{"type":"string"},"expires_at":{"type":"string"},)"                             \
   R"("last_used_at":{"type":"string"})"
 #define CAIRN_KEY_REQUIRED R"("key_hash","name","role","queue_scope","enabled","created_at")"
 
@@ -53,7 +59,8 @@ constexpr std::string_view kNewKeySchema =
     R"("name":{"type":"string","description":"Up to 128 printable characters without blanks."},)"
     R"("key":{"type":"string","description":"The key itself, 16 to 256 characters; made up unless given. One that exists is changed."},)"
     R"("role":{"type":"string","enum":["admin","operator","worker","readonly"]},)"
-    R"("queue_scope":{"type":"string","description":"Names of queues with commas between them, a * only at the end of one; empty: all."},)"
+    R"("queue_scope":{"type":"string","description":"Names of queues with commas between them, a * only at the end of one; empty: all. The same as grants.queue."},)"
+    R"("grants":{"type":"object","additionalProperties":true,"description":"What the key is limited to, by kind of resource: {\"function\":[\"t_abc123/payments/*\"],\"queue\":[\"emails\"]}. A kind that is not named is closed."},)"
     R"("expires_at":{"type":"string","description":"RFC 3339; never, unless given."},)"
     R"("enabled":{"type":"boolean"}}})";
 constexpr std::string_view kDeleteKeySchema =
@@ -92,6 +99,43 @@ void AppendMember(std::string_view name, std::string_view text, std::string& out
   AppendJsonString(text, out);
 }
 
+// The members of a limited key or caller that say so; nothing otherwise.
+void AppendGrants(const std::map<std::string, std::string>& grants, std::string& out) {
+  if (grants.empty()) return;
+  out += R"(,"grants":{)";
+  std::string_view comma;
+  for (const auto& [kind, text] : grants) {
+    out += std::exchange(comma, ",");
+    AppendJsonString(kind, out);
+    out += ":[";
+    std::string_view between;
+    for (std::string_view rest = text; !rest.empty();) {
+      const size_t end = std::min(rest.find(','), rest.size());
+      out += std::exchange(between, ",");
+      AppendJsonString(rest.substr(0, end), out);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    out += "]";
+  }
+  out += "}";
+}
+
+// By kind, queues among them.
+std::map<std::string, std::string> AllGrants(const ApiKey& key) {
+  std::map<std::string, std::string> all = key.grants;
+  if (!key.queue_scope.empty()) all.emplace(kQueueKind, key.queue_scope);
+  return all;
+}
+std::map<std::string, std::string> AllGrants(const doors::Principal* who, const KeyParts& parts) {
+  std::map<std::string, std::string> all;
+  if (who == nullptr || who->grants() == nullptr) return all;
+  for (const std::string_view kind : parts.resource_kinds) {
+    const doors::NamePatterns* const names = who->grants()->Find(kind);
+    if (names != nullptr) all.emplace(kind, names->Describe());
+  }
+  return all;
+}
+
 // --- Who asks -----------------------------------------------------------------------------------
 
 awaitable<Result<HttpReply>> GetStatus(SharedParts parts, const RouteCall& call) {
@@ -102,6 +146,7 @@ awaitable<Result<HttpReply>> GetStatus(SharedParts parts, const RouteCall& call)
   AppendMember("principal", who == nullptr ? doors::kDefaultUser : who->name(), text);
   AppendMember("role", who == nullptr ? RoleName(Role::kAdmin) : who->role(), text);
   AppendMember("queue_scope", queues == nullptr ? "" : queues->Describe(), text);
+  AppendGrants(AllGrants(who, *parts), text);
   std::vector<std::string> permissions;
   for (const house::Permission& permission : parts->permissions.all()) {
     if (who != nullptr && !who->Allows(permission.name)) continue;
@@ -120,6 +165,7 @@ std::string KeyMembers(const ApiKey& key, std::optional<Timestamp> used) {
   AppendMember("name", key.name, text);
   AppendMember("role", RoleName(key.role), text);
   AppendMember("queue_scope", key.queue_scope, text);
+  AppendGrants(AllGrants(key), text);
   text += fmt::format(R"(,"enabled":{})", key.enabled);
   AppendMember("created_at", TimeText(key.created), text);
   if (key.expires) AppendMember("expires_at", TimeText(*key.expires), text);
@@ -183,8 +229,51 @@ Result<std::optional<Timestamp>> ExpiryOf(const boost::json::value& body, Timest
   return expires;
 }
 
+// The names of one kind, as NamePatterns describes them.
+Result<std::string> GrantedNames(std::string_view kind, const boost::json::value& names) {
+  const Error bad =
+      Bad(fmt::format("grants.{} must be a list of names, a * only at the end of one", kind));
+  if (!names.is_array() || names.get_array().empty()) return bad;
+  std::string text;
+  for (const boost::json::value& name : names.get_array()) {
+    if (!name.is_string()) return bad;
+    const std::string_view one = name.get_string();
+    if (one.empty() || one.find(',') != std::string_view::npos) return bad;
+    if (!text.empty()) text.push_back(',');
+    text += one;
+  }
+  const Result<doors::NamePatterns> parsed = doors::NamePatterns::Parse(text);
+  if (!parsed.ok()) return Bad(fmt::format("grants.{} {}", kind, parsed.error().message));
+  return parsed->Describe();
+}
+
+// Adds what `grants` limits the key to. Queues may be in queue_scope instead.
+Result<void> AddGrants(const boost::json::value& body, const KeyParts& parts, ApiKey& key) {
+  const boost::json::value* const given = body.as_object().if_contains("grants");
+  if (given == nullptr) return {};
+  if (given->as_object().empty()) return Bad("grants names nothing; leave it out for no limits");
+  for (const auto& [kind, names] : given->as_object()) {
+    if (std::ranges::find(parts.resource_kinds, std::string_view(kind)) ==
+        parts.resource_kinds.end()) {
+      return Bad(fmt::format("grants has the unknown kind '{}'; there are: {}",
+                             Printable(std::string_view(kind)),
+                             fmt::join(parts.resource_kinds, ", ")));
+    }
+    CAIRN_ASSIGN_OR_RETURN(std::string text, GrantedNames(kind, names));
+    if (kind != kQueueKind) {
+      key.grants.emplace(kind, std::move(text));
+    } else if (key.queue_scope.empty()) {
+      key.queue_scope = std::move(text);
+    } else {
+      return Bad("give queues once: in queue_scope or in grants.queue");
+    }
+  }
+  return {};
+}
+
 // All of it but for when it was made.
-Result<ApiKey> KeyOf(const boost::json::value& body, std::string_view secret, Timestamp now) {
+Result<ApiKey> KeyOf(const boost::json::value& body, const KeyParts& parts, std::string_view secret,
+                     Timestamp now) {
   ApiKey key{.hash = doors::SecretHash(secret), .name = {}, .created = now};
   CAIRN_ASSIGN_OR_RETURN(key.name, NameOf(body));
   const std::string role = TextOf(body, "role");
@@ -195,6 +284,7 @@ Result<ApiKey> KeyOf(const boost::json::value& body, std::string_view secret, Ti
     if (!parsed.ok()) return Bad("queue_scope " + parsed.error().message);
     key.queue_scope = parsed->Describe();
   }
+  CAIRN_RETURN_IF_ERROR(AddGrants(body, parts, key));
   CAIRN_ASSIGN_OR_RETURN(key.expires, ExpiryOf(body, now));
   const boost::json::value* const enabled = body.as_object().if_contains("enabled");
   key.enabled = enabled == nullptr || enabled->as_bool();
@@ -202,7 +292,7 @@ Result<ApiKey> KeyOf(const boost::json::value& body, std::string_view secret, Ti
 }
 
 bool ManagesKeys(const ApiKey& key, Timestamp now) {
-  return key.enabled && key.role == Role::kAdmin && key.queue_scope.empty() && !key.ExpiredAt(now);
+  return key.enabled && key.role == Role::kAdmin && !key.limited() && !key.ExpiredAt(now);
 }
 
 // With a key that is enabled nobody is let in without one. Unless there is a password, one of them
@@ -220,7 +310,7 @@ Result<void> CheckNotLockedOut(const std::vector<ApiKey>& keys, doors::Instance&
   return Error{
       ErrorCode::kConflict,
       "this would leave nobody able to manage keys: keep an enabled key of the role admin, "
-      "without queue_scope, or a password"};
+      "without queue_scope and grants, or a password"};
 }
 
 // Changes the list of keys and stores that; what it returns is stored of `key`.
@@ -245,16 +335,20 @@ awaitable<Result<void>> ChangeKeys(SharedParts parts, const KeyChange& change,
 
 // The key as the audit log names it.
 std::string DetailOf(const ApiKey& key) {
+  std::string limits = key.queue_scope;
+  for (const auto& [kind, names] : key.grants) {
+    limits += fmt::format("{}{} {}", limits.empty() ? "" : "; ", kind, names);
+  }
   return fmt::format("key {} ({}{}{}{}) {}", key.name, RoleName(key.role),
-                     key.queue_scope.empty() ? "" : " of ", key.queue_scope,
-                     key.enabled ? "" : ", disabled", key.hash);
+                     limits.empty() ? "" : " of ", limits, key.enabled ? "" : ", disabled",
+                     key.hash);
 }
 
 awaitable<Result<HttpReply>> PostKey(SharedParts parts, const RouteCall& call) {
   const Timestamp now = parts->instance.clock().Now();
   const Result<std::string> secret = SecretOf(call.body, parts->random);
   if (!secret.ok()) co_return secret.error();
-  const Result<ApiKey> asked = KeyOf(call.body, *secret, now);
+  const Result<ApiKey> asked = KeyOf(call.body, *parts, *secret, now);
   if (!asked.ok()) co_return asked.error();
   ApiKey made = *asked;
   bool existed = false;

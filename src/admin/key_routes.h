@@ -14,6 +14,7 @@ struct KeyParts {
   doors::RouteStore& store;
   Keyring& keyring;
   const house::Permissions& permissions;
+  const std::vector<std::string_view>& resource_kinds;  // that grants can name
   Random& random;
 };
 

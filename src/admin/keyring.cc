@@ -39,12 +39,26 @@ std::shared_ptr<const doors::Principal> DefaultPrincipal(const house::Permission
                                                   permissions.Of(Role::kAdmin), nullptr);
 }
 
+std::shared_ptr<const doors::Principal> ExpiredPrincipal() {
+  auto expired = std::make_shared<doors::Principal>(
+      "expired", std::string(RoleName(Role::kReadonly)), std::vector<std::string_view>(), nullptr);
+  expired->End();
+  return expired;
+}
+
 // Null: everything.
 Result<std::shared_ptr<const doors::Grants>> GrantsOf(const ApiKey& key) {
-  if (key.queue_scope.empty()) return std::shared_ptr<const doors::Grants>();
-  CAIRN_ASSIGN_OR_RETURN(doors::NamePatterns queues, doors::NamePatterns::Parse(key.queue_scope));
+  if (!key.limited()) return std::shared_ptr<const doors::Grants>();
   auto grants = std::make_shared<doors::Grants>();
-  grants->Add(std::string(kQueueKind), std::move(queues));
+  const auto add = [&](std::string kind, std::string_view text) -> Result<void> {
+    CAIRN_ASSIGN_OR_RETURN(doors::NamePatterns names, doors::NamePatterns::Parse(text));
+    grants->Add(std::move(kind), std::move(names));
+    return {};
+  };
+  if (!key.queue_scope.empty()) {
+    CAIRN_RETURN_IF_ERROR(add(std::string(kQueueKind), key.queue_scope));
+  }
+  for (const auto& [kind, names] : key.grants) CAIRN_RETURN_IF_ERROR(add(kind, names));
   return std::shared_ptr<const doors::Grants>(std::move(grants));
 }
 
@@ -59,6 +73,11 @@ std::string EncodeApiKey(const ApiKey& key) {
                       {"enabled", key.enabled},
                       {"created_us", key.created.us}};
   if (key.expires) object["expires_us"] = key.expires->us;
+  if (!key.grants.empty()) {
+    json::object grants;
+    for (const auto& [kind, names] : key.grants) grants[kind] = names;
+    object["grants"] = std::move(grants);
+  }
   return json::serialize(object);
 }
 
@@ -89,6 +108,14 @@ Result<ApiKey> DecodeApiKey(std::string_view hash, BytesView row) {
              .created = {created->as_int64()}};
   if (const json::value* const expires = member("expires_us", json::kind::int64)) {
     key.expires = Timestamp{expires->as_int64()};
+  }
+  // What a key is limited to is never lost: one that cannot be read is no key.
+  if (const json::value* const grants = object.if_contains("grants")) {
+    if (!grants->is_object() || grants->get_object().empty()) return corrupt;
+    for (const auto& [kind, names] : grants->get_object()) {
+      if (!names.is_string()) return corrupt;
+      key.grants[std::string(kind)] = std::string(names.get_string());
+    }
   }
   return key;
 }
@@ -142,6 +169,7 @@ Keyring::Keyring(doors::Instance& instance, const house::Permissions& permission
       store_(instance.store()),
       clock_(instance.clock()),
       default_(DefaultPrincipal(permissions)),
+      expired_(ExpiredPrincipal()),
       entries_(std::make_shared<const Entries>()) {
   instance.acl().set_key_lookup(
       [this](std::string_view name, std::string_view secret) -> std::shared_ptr<doors::AclUser> {
@@ -204,8 +232,16 @@ std::shared_ptr<const doors::Principal> Keyring::Identify(std::string_view secre
     NoteUse(*entry);
     return entry->principal;
   }
-  return instance_.acl().FindByPassword(doors::kDefaultUser, secret) != nullptr ? default_
-                                                                                : nullptr;
+  if (instance_.acl().FindByPassword(doors::kDefaultUser, secret) != nullptr) return default_;
+  return HasExpired(secret) ? expired_ : nullptr;
+}
+
+bool Keyring::HasExpired(std::string_view secret) const {
+  const std::shared_ptr<const Entries> all = entries();
+  if (all->empty() || secret.empty()) return false;
+  const auto found = all->find(doors::SecretHash(secret));
+  return found != all->end() && found->second->key.enabled &&
+         found->second->key.ExpiredAt(clock_.Now());
 }
 
 void Keyring::NoteUse(Entry& entry) {

@@ -23,7 +23,7 @@
 // The keys that let programs and people in. Rows of the space `system`, HASH being the SHA-256 of
 // the key in hexadecimal; the key itself is nowhere:
 //
-//   auth/key/HASH   →  JSON: name, role, queue_scope, enabled, created_us, expires_us
+//   auth/key/HASH   →  JSON: name, role, queue_scope, grants, enabled, created_us, expires_us
 //   auth/used/HASH  →  time:8, when it was last used, give or take kUsedEveryUs
 //
 // All changes share one scope, and wake one topic: every server of the store reads the rows again.
@@ -38,11 +38,16 @@ struct ApiKey {
   std::string hash;
   std::string name;  // as the audit log, AUTH and CLIENT LIST have it
   house::Role role = house::Role::kReadonly;
-  std::string queue_scope = {};  // doors::NamePatterns; empty: all queues
+  // What it is limited to: queues, and resources of other kinds, by kind ("function"). Each a text
+  // of doors::NamePatterns. If all is empty it is limited to nothing; else what is not named is
+  // closed.
+  std::string queue_scope = {};
+  std::map<std::string, std::string> grants = {};
   bool enabled = true;
   Timestamp created = {};
   std::optional<Timestamp> expires = {};
 
+  bool limited() const { return !queue_scope.empty() || !grants.empty(); }
   bool ExpiredAt(Timestamp now) const { return expires && *expires <= now; }
   friend bool operator==(const ApiKey&, const ApiKey&) = default;
 };
@@ -81,7 +86,8 @@ class Keyring {
   // key because the last one ran out.
   bool any_enabled() const;
   // Whom a request with this secret is from: the key's, if it is enabled and has not expired; the
-  // one with the password, or anybody where neither password nor key is needed. Null: nobody.
+  // one with the password, or anybody where neither password nor key is needed. Null: nobody. One
+  // that has ended: nobody any more, for the key's time is up.
   std::shared_ptr<const doors::Principal> Identify(std::string_view secret);
   // When it was last used as far as this server knows.
   std::optional<Timestamp> LastUse(std::string_view hash) const;
@@ -114,6 +120,8 @@ class Keyring {
   Result<std::shared_ptr<Entry>> MakeEntry(store::Reader& reader, const ApiKey& key) const;
   // The key of this secret, if it lets in now.
   std::shared_ptr<Entry> FindValid(std::string_view secret) const;
+  // Whether it is the secret of a key that would let in if its time were not up.
+  bool HasExpired(std::string_view secret) const;
   void NoteUse(Entry& entry);
   // Closes the sessions of users that have been deleted.
   void CloseEnded();
@@ -125,6 +133,7 @@ class Keyring {
   store::Store& store_;
   const Clock& clock_;
   const std::shared_ptr<const doors::Principal> default_;
+  const std::shared_ptr<const doors::Principal> expired_;  // has ended
 
   std::mutex reload_mutex_;  // held while rows are read: what is read later is kept
   mutable std::mutex entries_mutex_;

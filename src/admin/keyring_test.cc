@@ -36,6 +36,24 @@ TEST(ApiKeyTest, IsStoredAsJson) {
   EXPECT_EQ(*DecodeApiKey("h", EncodeApiKey(lasting)), lasting);
 }
 
+TEST(ApiKeyTest, GrantsAreStoredByKind) {
+  ApiKey key = kKey;
+  key.grants = {{"event", "summer"}, {"function", "t_abc123/shop/*,t_abc123/bill/pay"}};
+  EXPECT_EQ(EncodeApiKey(key),
+            R"({"name":"n","role":"worker","queue_scope":"q,r*","enabled":false,"created_us":7,)"
+            R"("expires_us":9,"grants":{"event":"summer",)"
+            R"("function":"t_abc123/shop/*,t_abc123/bill/pay"}})");
+  EXPECT_EQ(*DecodeApiKey("h", EncodeApiKey(key)), key);
+  // A limit that cannot be read must not become none.
+  for (const std::string_view grants : {"{}", "[]", "null", R"({"event":1})"}) {
+    EXPECT_FALSE(DecodeApiKey("h", fmt::format(R"({{"name":"n","role":"worker","queue_scope":"",)"
+                                               R"("enabled":true,"created_us":7,"grants":{}}})",
+                                               grants))
+                     .ok())
+        << grants;
+  }
+}
+
 TEST(ApiKeyTest, WhatIsNoKeyIsRefused) {
   const std::string row = EncodeApiKey(kKey);
   for (size_t size = 0; size < row.size(); ++size) {

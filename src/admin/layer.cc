@@ -104,6 +104,7 @@ class AdminLayer final : public house::Layer {
                   .store = parts.route_store,
                   .keyring = *keyring_,
                   .permissions = permissions,
+                  .resource_kinds = registry.declarations().resource_kinds(),
                   .random = parts.random},
                  parts.routes);
     verify_->AddTo(parts.routes);

@@ -273,6 +273,39 @@ TEST_F(AccessTest, AScopedKeyDoesEverythingWithItsOwnQueues) {
   EXPECT_EQ(AskOk(mine, "GET", "/api/v1/queues").as_array().size(), 2U);
 }
 
+TEST_F(AccessTest, GrantsByKindAreKeptShownAndInForce) {
+  MakeAdmin();
+  const json::value made =
+      json::parse(Ask(admin_, "POST", "/api/v1/auth/keys",
+                      R"({"name":"both","role":"operator",)"
+                      R"("grants":{"queue":["mine","my.*"],"function":["t_abc123/shop/*"]}})")
+                      .body);
+  const json::value grants =
+      json::parse(R"({"function":["t_abc123/shop/*"],"queue":["mine","my.*"]})");
+  EXPECT_EQ(made.at("queue_scope"), "mine,my.*");
+  EXPECT_EQ(made.at("grants"), grants);
+  const std::string both(made.at("key").as_string());
+  EXPECT_EQ(AskOk(both, "GET", "/api/v1/auth/status").at("grants"), grants);
+  const std::string tenants = "/v1/tenants/t_abc123/namespaces/";
+  EXPECT_EQ(Ask(both, "POST", tenants + "shop/functions", R"({"name":"pay"})").status, 201);
+  EXPECT_EQ(Ask(both, "POST", tenants + "other/functions", R"({"name":"pay"})").status, 403);
+  AskOk(both, "POST", "/api/v1/enqueue", R"({"queue":"my.own"})");
+  EXPECT_EQ(Refusal(Ask(both, "POST", "/api/v1/enqueue", R"({"queue":"yours"})")), "403 FORBIDDEN");
+  // A kind that is not named is closed, at both doors.
+  const std::string one =
+      MakeKey("one", R"("role":"operator","grants":{"function":["t_abc123/shop/pay"]})");
+  EXPECT_EQ(Refusal(Ask(one, "POST", "/api/v1/enqueue", R"({"queue":"mine"})")), "403 FORBIDDEN");
+  EXPECT_EQ(Ask(one, "GET", tenants + "shop/functions/pay").status, 200);
+  net::RespClient client = Connect();
+  Run(client, {"AUTH", one});
+  EXPECT_THAT(Run(client, {"FN.GET", "t_abc123/shop/pay"}), HasSubstr("pay"));
+  EXPECT_THAT(Run(client, {"FN.GET", "t_abc123/shop/other"}), HasSubstr("RESOURCE_MISMATCH"));
+  EXPECT_THAT(Run(client, {"JOB.ENQUEUE", "mine", "{}"}), HasSubstr("NOPERM"));
+  EXPECT_THAT(Run(client, {"GET", "k"}), HasSubstr("NOPERM"));
+  const json::value entries = AskOk(admin_, "GET", "/api/v1/audit-logs?path_prefix=/api/v1/auth");
+  EXPECT_THAT(json::serialize(entries), HasSubstr("mine,my.*; function t_abc123/shop/*"));
+}
+
 TEST_F(AccessTest, WhatAJobLeadsToIsCheckedWhenItIsAdded) {
   MakeAdmin();
   const std::string mine = MakeKey("mine", R"("role":"worker","queue_scope":"mine")");
@@ -488,6 +521,13 @@ TEST_F(AccessTest, WhatMakesNoSenseIsRefusedByName) {
            {R"({"name":"a","role":"king"})", "role"},
            {R"({"name":"a","key":"short"})", "key"},
            {R"({"name":"a","queue_scope":"a*b"})", "queue_scope"},
+           {R"({"name":"a","grants":{}})", "grants"},
+           {R"({"name":"a","grants":{"planet":["mars"]}})", "unknown kind 'planet'"},
+           {R"({"name":"a","grants":{"function":[]}})", "grants.function"},
+           {R"({"name":"a","grants":{"function":["a,b"]}})", "grants.function"},
+           {R"({"name":"a","grants":{"function":["*a"]}})", "grants.function"},
+           {R"({"name":"a","grants":{"function":"a"}})", "grants.function"},
+           {R"({"name":"a","queue_scope":"q","grants":{"queue":["q"]}})", "give queues once"},
            {R"({"name":"a","expires_at":"tomorrow"})", "expires_at"},
            {R"({"name":"a","expires_at":"2001-01-01T00:00:00Z"})", "expires_at"},
            {R"({"name":"a","namespace":"n"})", "namespace"}}) {

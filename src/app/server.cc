@@ -25,6 +25,10 @@
 namespace cairn::app {
 namespace {
 
+// Of a request line and header fields: more than any layer takes of either (functions take 16 KiB
+// of a query and 64 KiB of fields, and say themselves what is too much).
+constexpr size_t kMaxRequestHeadBytes = 96UL * 1024;
+
 net::RespServerOptions RespOptions(const Config& config,
                                    std::shared_ptr<net::BufferBudget> buffers) {
   net::RespServerOptions options;
@@ -125,6 +129,7 @@ class Server::Impl {
   net::HttpServerOptions HttpOptions() {
     net::HttpServerOptions options;
     options.max_connections = config_.max_http_connections;
+    options.header_limit = kMaxRequestHeadBytes;
     options.budget = instance().options().buffers;
     if (config_.auth_timeout.count() != 0) options.stranger_timeout = config_.auth_timeout;
     // CONFIG SET requirepass may set a password and take it away.

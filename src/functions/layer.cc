@@ -12,6 +12,7 @@
 #include "functions/cli/verbs.h"
 #include "functions/control/aliases.h"
 #include "functions/control_layer.h"
+#include "functions/http/api_figures.h"
 #include "functions/http/codeq_routes.h"
 #include "functions/http/control_routes.h"
 #include "functions/http/error_form.h"
@@ -209,18 +210,30 @@ class FunctionsLayer final : public house::Layer {
                                .clock = parts.clock,
                                .random = parts.random,
                                .secrets = secrets_,
-                               .compiler = &*compiler_};
+                               .compiler = &*compiler_,
+                               .figures = &api_};
     AddControlRoutes(control, parts.routes);
     AddScheduleRoutes(control, parts.routes);
-    AddInvokeRoutes({parts.route_store, *invoker_, parts.random}, parts.routes);
-    AddCodeqRoutes({parts.route_store, parts.clock, parts.random}, parts.routes);
+    AddInvokeRoutes({.store = parts.route_store,
+                     .invoker = *invoker_,
+                     .clock = parts.clock,
+                     .random = parts.random,
+                     .figures = &api_},
+                    parts.routes);
+    AddCodeqRoutes({.store = parts.route_store,
+                    .clock = parts.clock,
+                    .random = parts.random,
+                    .figures = &api_},
+                   parts.routes);
     AddControlCommands(parts.instance, secrets_, parts.random, &*compiler_);
     AddScheduleCommands(parts.instance, secrets_, parts.random);
     AddInvokeCommands(parts.instance, *invoker_, parts.random);
     AddCodeqCommands(parts.instance);
     registry.AddTimer(kTimerShift, shifts_);
     registry.AddTimer(kTimerSchedule, ticks_);
-    registry.AddMetrics("cs", [this](house::MetricsWriter& writer) {
+    registry.AddMetrics("cs", [this, &store = parts.store](house::MetricsWriter& writer) {
+      WriteFigures(api_.Take(), writer);
+      (void)WriteQueueLags(store, writer);  // without them the others are told
       WriteFigures(invoker_->figures(), invoker_->programs().figures(), pool_->stats(), writer);
       WriteFigures(ticks_.figures(), writer);
     });
@@ -245,6 +258,7 @@ class FunctionsLayer final : public house::Layer {
   outside::AddressPolicy policy_;
   std::string secret_file_;
   SecretKeys secrets_;
+  ApiFigures api_;
   ShiftTimers shifts_;
   ScheduleTimers ticks_;
   std::optional<SandboxPool> pool_;

@@ -14,9 +14,30 @@ ApiClient::ApiClient(const ServerAccess& server, std::chrono::milliseconds timeo
 
 namespace {
 
+constexpr int kFirstServerFailure = 500;
+
+ErrorCode CodeOf(int status) {
+  switch (status) {
+    case 401:
+      return ErrorCode::kUnauthorized;
+    case 403:
+      return ErrorCode::kForbidden;
+    case 404:
+      return ErrorCode::kNotFound;
+    case 409:
+    case 410:
+      return ErrorCode::kConflict;
+    case 413:
+      return ErrorCode::kTooLarge;
+    case 429:
+      return ErrorCode::kTooMany;
+    default:
+      return status < kFirstServerFailure ? ErrorCode::kInvalid : ErrorCode::kUnavailable;
+  }
+}
+
 Error ErrorOf(const net::HttpResponse& response) {
-  const ErrorCode code = response.status == 404 ? ErrorCode::kNotFound : ErrorCode::kUnavailable;
-  return {code, MessageOf(response)};
+  return {CodeOf(response.status), MessageOf(response)};
 }
 
 net::HttpHeaders Joined(net::HttpHeaders headers, const net::HttpHeaders& more) {

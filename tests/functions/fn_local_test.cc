@@ -62,6 +62,27 @@ TEST_F(FnLocalTest, AFunctionFromTheTemplateRuns) {
   }
 }
 
+TEST_F(FnLocalTest, AFolderIsNamedByItselfByPathOrAsTheFunctionThatIsHere) {
+  author_.Folder("code", "export default (event, ctx) => ctx.function");
+  const auto name = [&](const std::string& line) {
+    const Finished finished = author_.Shell(line);
+    EXPECT_EQ(finished.status.code, 0) << line << ": " << finished.err;
+    return finished.out;
+  };
+  EXPECT_EQ(name("cairn fn test code"), "\"code\"\n");
+  EXPECT_EQ(name("cairn fn test --path code"), "\"code\"\n");
+  EXPECT_EQ(name("cairn fn test other --path code"), "\"other\"\n");
+  EXPECT_EQ(name("cairn fn test --path=code --event '{}' other"), "\"other\"\n");
+  EXPECT_EQ(name("cd code && cairn fn test"), "\"code\"\n");
+  EXPECT_EQ(name("cd code && cairn fn test other"), "\"other\"\n");
+  const Finished twice =
+      author_.Cairn({"fn", "test", "a-name", "--path", "code", "--name", "b-name"});
+  EXPECT_EQ(twice.status.code, 1);
+  EXPECT_THAT(twice.err, HasSubstr("name the function once"));
+  EXPECT_EQ(author_.Cairn({"fn", "init", "made", "--runtime", "cs-js"}).status.code, 0);
+  EXPECT_THAT(author_.Cairn({"fn", "init", "python", "--runtime", "py"}).err, HasSubstr("cs-js"));
+}
+
 TEST_F(FnLocalTest, TheOutcomeIsThatOfAnInvocation) {
   const json::value outcome = Test(R"(
     export default async (event, ctx) => {
@@ -199,7 +220,7 @@ TEST_F(FnLocalTest, WhatEsbuildRefusesIsToldInItsWords) {
   author_.Folder("typed", "import { gone } from './gone.ts';\nexport default () => gone;\n",
                  "function.ts");
   const Finished finished = author_.Cairn({"fn", "test", "typed"});
-  EXPECT_EQ(finished.status.code, 2);
+  EXPECT_EQ(finished.status.code, 1);
   EXPECT_THAT(finished.err, AllOf(HasSubstr("function.ts:1:21"), HasSubstr("./gone.ts")));
 }
 

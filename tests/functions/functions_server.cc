@@ -118,7 +118,7 @@ std::string FunctionsServer::LogOf(std::string_view id) {
       Call("GET", fmt::format("/v1/tenants/t_test01/activations/{}/logs", id));
   std::string text;
   for (const json::value& chunk : answer.body.at("chunks").as_array()) {
-    text += chunk.at("text").as_string();
+    text += chunk.as_string();
   }
   return text;
 }

@@ -51,6 +51,7 @@ TEST(FunctionsTest, AFunctionAnswersWithWhatItReturns) {
   const json::value activation = server.Activation(id);
   EXPECT_EQ(activation.at("status").as_string(), "success");
   EXPECT_EQ(activation.at("resolved_version").as_int64(), 1);
+  EXPECT_EQ(activation.at("ref"), json::parse(R"({"alias":"live","version":1})"));
   EXPECT_GT(activation.at("usage").at("peak_memory_bytes").as_int64(), 0);
   EXPECT_EQ(server.LogOf(id), "[info] asked by ann\n");
   // The record is where the layout says, for any Redis client.

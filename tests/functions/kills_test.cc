@@ -137,7 +137,8 @@ class KillsTest : public ::testing::Test {
   int processes_killed_ = 0;
 };
 
-// CAIRN_FUNCTIONS_KILL_ROUNDS=20 makes it some thousands of activations.
+// Rounds of the test below, each with one kill of the server: 3 unless CAIRN_FUNCTIONS_KILL_ROUNDS
+// says another number. A round is about 130 activations, so 20 make some thousands.
 int Rounds() {
   const char* const given = std::getenv("CAIRN_FUNCTIONS_KILL_ROUNDS");
   return given == nullptr ? 3 : std::max(1, std::atoi(given));

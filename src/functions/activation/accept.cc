@@ -16,8 +16,18 @@ constexpr int64_t kMessageRetries = 1'000;
 
 // The control plane knows topics without knowing jobs.
 static_assert(kTopicKind == jobs::kQueueKind);
+constexpr std::string_view kSyncMode = R"({"mode":"sync")";
+constexpr std::string_view kAsyncMode = R"({"mode":"async")";
 
 }  // namespace
+
+std::string ApiSource(bool sync, std::string_view trace_parent) {
+  const std::string_view mode = sync ? kSyncMode : kAsyncMode;
+  if (trace_parent.empty()) return fmt::format("{}}}", mode);
+  return fmt::format(R"({},"traceparent":"{}"}})", mode, trace_parent);
+}
+
+bool IsSyncSource(std::string_view source) { return source.starts_with(kSyncMode); }
 
 FunctionName NameOf(const Activation& activation) {
   return {activation.tenant, activation.ns, activation.ref.function};
@@ -68,6 +78,7 @@ Result<QueuedRequest> PrepareRequest(const InvocationRequest& request, RequestOp
                                             .tenant = request.tenant,
                                             .type = std::string(kRequestType),
                                             .body = InvocationRequestText(request)}),
+                      .trace_parent = std::move(options.trace_parent),
                       .max_retries = kMessageRetries,
                       .after = std::move(options.after)}));
   if (queued.message.fault) return *queued.message.fault;

@@ -31,8 +31,10 @@ inline constexpr int64_t kAsyncDeadlineMs = 3'600'000;
 inline constexpr int64_t kAnswerGraceMs = 1'500;
 
 // `trigger.source` of a request of the API, by whether somebody waits for it.
-inline constexpr std::string_view kSyncSource = R"({"mode":"sync"})";
-inline constexpr std::string_view kAsyncSource = R"({"mode":"async"})";
+// {"mode":"sync"}, or {"mode":"async","traceparent":"00-…"}.
+std::string ApiSource(bool sync, std::string_view trace_parent);
+// Whether ApiSource made it for one that is waited for.
+bool IsSyncSource(std::string_view source);
 
 FunctionName NameOf(const Activation& activation);
 // What is known of an activation before it runs.
@@ -55,6 +57,7 @@ struct QueuedRequest {
 struct RequestOptions {
   std::string message_id;  // "msg_…"
   int64_t now_ms = 0;
+  std::string trace_parent = {};  // W3C trace context of who asks; empty: none
   // A message of cs.invoke that has to end before this one is given out; empty: none.
   std::string after = {};
 };

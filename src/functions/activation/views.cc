@@ -70,14 +70,10 @@ std::string LogText(const LogPage& page) {
   std::string text;
   JsonWriter json(text);
   json.BeginObject();
-  json.BeginArray("chunks");
-  for (const LogChunk& chunk : page.chunks) {
-    json.BeginObject();
-    json.Integer("chunk", chunk.number);
-    json.Text("text", chunk.text);
-    json.EndObject();
-  }
-  json.EndArray();
+  std::vector<std::string> chunks;
+  for (const LogChunk& chunk : page.chunks) chunks.push_back(chunk.text);
+  json.Texts("chunks", chunks);
+  json.Integer("first", page.cursor - page.chunks.size());
   json.Text("cursor", fmt::to_string(page.cursor));
   json.EndObject();
   return text;

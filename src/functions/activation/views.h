@@ -34,7 +34,8 @@ Result<LogPage> ReadLog(store::Transaction& transaction, const doors::NamePatter
 std::string AnswerText(const InvocationResult& result);
 // {"activation_id","status"}
 std::string AcceptedText(std::string_view activation, Status status);
-// {"chunks":[{"chunk":0,"text":…}…],"cursor":"17"}
+// {"chunks":["[info] …\n",…],"first":15,"cursor":"17"}: `first` is the number of the first chunk,
+// the others follow it without holes.
 std::string LogText(const LogPage& page);
 
 }  // namespace cairn::functions

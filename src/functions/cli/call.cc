@@ -196,7 +196,15 @@ int Fail(const VerbCall& call, std::string_view verb, const Error& error) {
     message += "; start a server with `cairn serve`, or name another with --url";
   }
   call.terminal.Complain(fmt::format("{}: {}", verb, message));
-  return error.code == ErrorCode::kInvalid ? house::kExitUsage : house::kExitFailure;
+  switch (error.code) {
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kOutcomeUnknown:
+    case ErrorCode::kCorruption:
+    case ErrorCode::kInternal:
+      return kExitServerFailed;
+    default:
+      return kExitRefused;
+  }
 }
 
 std::string TextOf(const json::value& object, std::string_view member) {

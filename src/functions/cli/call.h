@@ -17,9 +17,11 @@
 // What the verbs of functions share: names, input, output.
 namespace cairn::functions::cli {
 
-// What a function that ran and failed makes the exit code; those of terminal.h say that it was not
-// run, or that nothing was tried.
-inline constexpr int kExitFunctionFailed = 3;
+// The exit codes of these verbs, beside kExitOk: those of the API's own command line, which are not
+// those of terminal.h.
+inline constexpr int kExitRefused = 1;         // what was typed or asked for is wrong
+inline constexpr int kExitServerFailed = 2;    // no server could be asked, or it failed
+inline constexpr int kExitFunctionFailed = 3;  // the function was run, and failed
 
 // What was typed cannot be meant: the message says what is wrong with it.
 inline Error UsageError(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }

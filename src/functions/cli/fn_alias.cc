@@ -59,7 +59,11 @@ Result<Request> Rollback(const AliasCall& call) {
 
 Result<Request> Set(const AliasCall& call) {
   Request request{"PUT", PathOf(call)};
-  CAIRN_ASSIGN_OR_RETURN(request.body["version"], VersionOf(call.others[0]));
+  if (call.others.empty()) {
+    request.body["version"] = call.call.Number("version");
+  } else {
+    CAIRN_ASSIGN_OR_RETURN(request.body["version"], VersionOf(call.others[0]));
+  }
   AddWarm(call.call, request.body);
   return request;
 }
@@ -147,7 +151,9 @@ Result<const AliasRow*> RowOf(const VerbCall& call) {
     return UsageError(fmt::format("alias: unknown action '{}'{}; there are: {}", Printable(word),
                                   house::DidYouMean(word, words), fmt::join(words, ", ")));
   }
-  if (call.arguments.size() != row->count + 2) {
+  const bool version = call.Number("version") > 0;  // in the place of the last argument
+  if (version && row->make != Set) return UsageError("--version is for: cairn fn alias set");
+  if (call.arguments.size() != row->count + (version ? 1 : 2)) {
     return UsageError(
         fmt::format("usage: cairn fn alias {} FUNCTION{}", row->word, row->arguments));
   }

@@ -15,6 +15,7 @@
 #include "functions/cli/folder.h"
 #include "functions/cli/local_folder.h"
 #include "functions/cli/outcome.h"
+#include "functions/cli/target.h"
 
 // cairn fn dev DIR: serves a folder's function on this machine, and again whenever a file changes.
 namespace cairn::functions::cli {
@@ -54,16 +55,16 @@ class EndSignals {
 // Packs and compiles the folder, shows it, and runs it with the event, if one is given.
 class Reloader {
  public:
-  Reloader(const VerbCall& call, std::string folder, std::optional<std::string> event,
+  Reloader(const VerbCall& call, Target target, std::optional<std::string> event,
            LocalRuntime& runtime, DevServer& server)
       : call_(call),
-        folder_(std::move(folder)),
+        target_(std::move(target)),
         event_(std::move(event)),
         runtime_(runtime),
         server_(server) {}
 
   void Load() {
-    Result<LocalFunction> loaded = LoadFolder(call_, folder_, runtime_);
+    Result<LocalFunction> loaded = LoadFolder(call_, target_, runtime_);
     if (!loaded.ok()) {
       call_.terminal.Complain(fmt::format("fn dev: {}", loaded.error().message));
       server_.Fail(loaded.error().message);
@@ -88,7 +89,7 @@ class Reloader {
 
  private:
   const VerbCall& call_;
-  const std::string folder_;
+  const Target target_;
   const std::optional<std::string> event_;
   LocalRuntime& runtime_;
   DevServer& server_;
@@ -99,7 +100,8 @@ class Reloader {
 }  // namespace
 
 Result<int> DevelopFolder(const VerbCall& call) {
-  const std::string folder = call.arguments.empty() ? "." : call.arguments.front();
+  CAIRN_ASSIGN_OR_RETURN(Target target, TargetOf(call, call.arguments));
+  const std::string folder = target.folder;
   CAIRN_ASSIGN_OR_RETURN(const LocalOptions options, LocalOptionsOf(call));
   std::optional<std::string> event;
   if (!call.Text("event").empty()) {
@@ -119,7 +121,7 @@ Result<int> DevelopFolder(const VerbCall& call) {
     return Error{port.error().code,
                  fmt::format("{}; choose another port with --port", port.error().message)};
   }
-  Reloader reloader(call, folder, std::move(event), runtime, server);
+  Reloader reloader(call, std::move(target), std::move(event), runtime, server);
   reloader.Load();
   call.terminal.Print(fmt::format("http://127.0.0.1:{}/  (Ctrl-C ends it)", *port));
   reloader.RunEvent();

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
+#include "functions/cli/call.h"
 #include "functions/cli/fn_actions.h"
 #include "functions/cli/template_files.h"
 
@@ -15,6 +17,8 @@ namespace cairn::functions::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kRuntime = "cs-js";
 
 // Which files of the template a folder of this kind has.
 bool Belongs(std::string_view name, bool type_script) {
@@ -27,6 +31,10 @@ bool Belongs(std::string_view name, bool type_script) {
 
 Result<int> InitFolder(const house::VerbCall& call) {
   const fs::path folder = call.arguments[0];
+  if (const std::string& runtime = call.Text("runtime"); !runtime.empty() && runtime != kRuntime) {
+    return UsageError(
+        fmt::format("--runtime '{}': there is only {}", Printable(runtime), kRuntime));
+  }
   const bool type_script = call.Switch("typescript");
   std::vector<TemplateFile> files;
   std::vector<std::string> present;

@@ -48,8 +48,8 @@ Result<void> FindRef(ApiClient& client, FunctionRef& ref) {
   return {};
 }
 
-Result<std::string> ActivationPath(const VerbCall& call, std::string_view rest = "") {
-  const std::string& id = call.arguments[0];
+Result<std::string> ActivationPath(const VerbCall& call, const std::string& id,
+                                   std::string_view rest = "") {
   const Result<void> named = CheckName(NameKind::kActivation, id);
   if (!named.ok()) return UsageError(std::string(RefusalText(named.error())));
   CAIRN_ASSIGN_OR_RETURN(const NamespaceName ns, NamespaceOf(call));
@@ -67,7 +67,7 @@ Result<std::string> LogOf(ApiClient& client, std::string_view tenant, std::strin
                                cursor)));
     const json::array& chunks = page.at("chunks").as_array();
     if (chunks.empty()) return text;
-    for (const json::value& chunk : chunks) text += TextOf(chunk, "text");
+    for (const json::value& chunk : chunks) text += std::string_view(chunk.as_string());
     cursor = TextOf(page, "cursor");
   }
 }
@@ -121,7 +121,7 @@ Result<int> Invoke(const VerbCall& call) {
 }
 
 Result<int> ShowActivation(const VerbCall& call) {
-  CAIRN_ASSIGN_OR_RETURN(const std::string path, ActivationPath(call));
+  CAIRN_ASSIGN_OR_RETURN(const std::string path, ActivationPath(call, call.arguments[0]));
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
   CAIRN_ASSIGN_OR_RETURN(const json::value activation, client.Get(path));
   if (call.json) {
@@ -139,6 +139,11 @@ Result<int> ShowActivation(const VerbCall& call) {
 }
 
 Result<int> ShowLogs(const VerbCall& call) {
+  const std::string& named = call.Text("activation");
+  if (call.arguments.empty() == named.empty()) {
+    return UsageError("say whose log, once: cairn fn logs ID");
+  }
+  const std::string& id = named.empty() ? call.arguments[0] : named;
   const std::string cursor = call.Text("cursor").empty() ? "0" : call.Text("cursor");
   if (cursor.find_first_not_of("0123456789") != std::string::npos || cursor.size() > 18) {
     return UsageError(fmt::format("--cursor '{}': expected a number that an earlier page gave",
@@ -146,7 +151,8 @@ Result<int> ShowLogs(const VerbCall& call) {
   }
   CAIRN_ASSIGN_OR_RETURN(
       const std::string path,
-      ActivationPath(call, fmt::format("/logs?limit={}&cursor={}", call.Number("limit"), cursor)));
+      ActivationPath(call, id,
+                     fmt::format("/logs?limit={}&cursor={}", call.Number("limit"), cursor)));
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
   if (call.Switch("follow")) {
     EventReader reader([&](const EventReader::Event& event) {
@@ -171,7 +177,7 @@ Result<int> ShowLogs(const VerbCall& call) {
     return house::kExitOk;
   }
   for (const json::value& chunk : page.at("chunks").as_array()) {
-    fmt::print("{}", TextOf(chunk, "text"));
+    fmt::print("{}", std::string_view(chunk.as_string()));
   }
   std::fflush(stdout);
   if (page.at("chunks").as_array().size() == static_cast<size_t>(call.Number("limit"))) {

@@ -48,10 +48,14 @@ std::string TargetOf(const json::value& alias) {
 
 Result<int> CreateFunction(const VerbCall& call) {
   CAIRN_ASSIGN_OR_RETURN(const FunctionName function, ParseFunction(call, call.arguments[0]));
+  json::object body{{"name", function.name}};
+  if (const std::string& runtime = call.Text("runtime"); !runtime.empty()) {
+    body["runtime"] = runtime;
+  }
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
-  CAIRN_ASSIGN_OR_RETURN(const json::value made,
-                         client.Post(NamespacePath(function.in(), "/functions"),
-                                     json::serialize(json::object{{"name", function.name}})));
+  CAIRN_ASSIGN_OR_RETURN(
+      const json::value made,
+      client.Post(NamespacePath(function.in(), "/functions"), json::serialize(body)));
   if (call.json) {
     call.terminal.Print(made);
   } else {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -40,11 +41,50 @@ VerbOption Switch(std::string name, std::string description, char letter = 0) {
           .letter = letter};
 }
 
+VerbOption Roles(std::string name, std::string_view how) {
+  return {.name = std::move(name),
+          .value_name = "ROLE[,ROLE]",
+          .description =
+              fmt::format("publish: who may invoke it {}; '' is nobody (default: whoever may "
+                          "invoke the function)",
+                          how),
+          .kind = Kind::kList};
+}
+
 // Members of `config` that have an option of their own.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kNumbers = {
     {{"timeout-ms", "timeout_ms"},
      {"memory-mb", "memory_mb"},
      {"max-concurrency", "max_concurrency"}}};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kRoles = {
+    {{"invoke-http-roles", "invoke_http_roles"},
+     {"invoke-schedule-roles", "invoke_schedule_roles"},
+     {"invoke-cadence-roles", "invoke_cadence_roles"}}};
+
+json::array SplitRoles(const std::vector<std::string>& typed) {
+  json::array roles;
+  for (std::string_view rest : typed) {
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find(','), rest.size());
+      if (end > 0) roles.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return roles;
+}
+
+Result<void> AddRoles(const VerbCall& call, json::object& config) {
+  for (const auto& [option, member] : kRoles) {
+    const std::vector<std::string>& typed = call.List(option);
+    if (typed.empty()) continue;
+    json::value& authz = config["authz"];
+    if (authz.is_null()) authz = json::object();
+    if (!authz.is_object()) return UsageError("--overrides: authz is not a JSON object");
+    authz.get_object()[member] = SplitRoles(typed);
+  }
+  return {};
+}
 
 Result<Bundling> BundlingOf(const std::string& text) {
   if (text.empty() || text == "auto") return Bundling::kAuto;
@@ -61,7 +101,9 @@ std::vector<VerbOption> FnOptions() {
       {"name", "FUNCTION",
        "draft, publish, dev: the function (default: what the folder is called)"},
       {"alias", "ALIAS", "publish: point this alias to the version. invoke: run what it points to"},
+      {"path", "DIR", "draft, publish, test, dev: the folder, where a function is named"},
       {"draft", "DRAFT", "publish: what `cairn fn draft` has uploaded, instead of a folder"},
+      {"runtime", "cs-js", "init, create: what runs it"},
       Switch("create", "publish: create the function if it is not there"),
       {"bundle", "auto|always|never",
        "draft, publish, test, dev: have esbuild bundle the code (default: auto, where it has types "
@@ -74,6 +116,9 @@ std::vector<VerbOption> FnOptions() {
       Number("max-concurrency", "N", "publish: how often it may run at once", kMinConcurrency,
              kMaxConcurrency),
       {"isolation", "activation|version", "publish, test, dev: what has globals of its own"},
+      Roles("invoke-http-roles", "over HTTP"),
+      Roles("invoke-schedule-roles", "by a schedule"),
+      Roles("invoke-cadence-roles", "for Cadence"),
       {.name = "env",
        .value_name = "NAME=VALUE",
        .description = "publish, test, dev: a variable of ctx.env; NAME=@FILE reads its value",
@@ -87,6 +132,7 @@ std::vector<VerbOption> FnOptions() {
       {"mode", "sync|async", "invoke: wait for the result, or queue it (default: sync)"},
       {"idempotency-key", "KEY", "invoke: the same key runs the function once"},
       Switch("logs", "invoke: print the log too"),
+      {"activation", "ID", "logs: the activation"},
       Switch("follow", "logs: until the activation ends, as lines come", 'f'),
       {"cursor", "CURSOR", "list, versions, logs: go on where a page ended"},
       {.name = "limit",
@@ -97,6 +143,7 @@ std::vector<VerbOption> FnOptions() {
        .least = 1,
        .most = kMaxPage},
       Switch("deleted", "list, get: deleted ones too"),
+      Number("version", "N", "alias set: the version", 1, VerbOption::kUnbounded),
       Number("min-warm", "N", "alias set, weights: processes that are kept ready", 0, kMaxWarm),
       {.name = "step",
        .value_name = "PERCENT",
@@ -144,6 +191,7 @@ Result<json::object> ConfigOf(const VerbCall& call) {
     if (call.Number(option) >= 0) config[member] = call.Number(option);
   }
   if (!call.Text("isolation").empty()) config["isolation"] = call.Text("isolation");
+  CAIRN_RETURN_IF_ERROR(AddRoles(call, config));
   CAIRN_ASSIGN_OR_RETURN(const EnvMap env, ReadEnv(call));
   if (!env.empty()) {
     json::object values;

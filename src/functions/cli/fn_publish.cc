@@ -12,6 +12,7 @@
 #include "functions/cli/fn_actions.h"
 #include "functions/cli/fn_options.h"
 #include "functions/cli/folder.h"
+#include "functions/cli/target.h"
 #include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/names.h"
@@ -24,11 +25,12 @@ namespace json = boost::json;
 using house::ApiClient;
 using house::VerbCall;
 
-// The function that is meant: --name, or else what the folder is called.
-Result<FunctionName> FunctionOf(const VerbCall& call, const std::string& folder) {
-  if (!call.Text("name").empty()) return ParseFunction(call, call.Text("name"));
+// The function that is meant: the one that is named, or else what the folder is called.
+Result<FunctionName> FunctionOf(const VerbCall& call, const Target& target) {
+  if (target.function) return ParseFunction(call, *target.function);
   std::error_code failure;
-  const std::filesystem::path whole = std::filesystem::absolute(folder, failure).lexically_normal();
+  const std::filesystem::path whole =
+      std::filesystem::absolute(target.folder, failure).lexically_normal();
   const std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   if (!IsName(NameKind::kFunction, name)) {
     return UsageError(fmt::format(
@@ -68,10 +70,12 @@ Result<void> CreateIfMissing(ApiClient& client, const FunctionName& function,
 Result<int> UploadDraft(const VerbCall& call) {
   std::vector<std::string> words = call.arguments;
   if (!words.empty() && words.front() == "upload") words.erase(words.begin());
-  if (words.size() > 1) return UsageError("usage: cairn fn draft [upload] [DIR]");
-  const std::string folder = words.empty() ? "." : words.front();
-  CAIRN_ASSIGN_OR_RETURN(const FunctionName function, FunctionOf(call, folder));
-  CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, folder));
+  if (words.size() > 1) {
+    return UsageError("usage: cairn fn draft [upload] [DIR], or [upload] FUNCTION --path DIR");
+  }
+  CAIRN_ASSIGN_OR_RETURN(const Target target, TargetOf(call, words));
+  CAIRN_ASSIGN_OR_RETURN(const FunctionName function, FunctionOf(call, target));
+  CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, target.folder));
   CAIRN_ASSIGN_OR_RETURN(ApiClient client, ClientOf(call));
   CAIRN_ASSIGN_OR_RETURN(const json::value draft,
                          client.Request("PUT", FunctionPath(function, "/draft"),
@@ -82,25 +86,31 @@ Result<int> UploadDraft(const VerbCall& call) {
   }
   call.terminal.Print(fmt::format("{}  draft {}  ({})", ResourceName(function),
                                   TextOf(draft, "draft_id"), Summary(packed)));
-  call.terminal.Print(
-      fmt::format("until {}; publish it with: cairn fn publish --name {} --draft {}",
-                  TimeOf(draft, "expires_at_ms"), function.name, TextOf(draft, "draft_id")));
+  call.terminal.Print(fmt::format("until {}; publish it with: cairn fn publish {} --draft {}",
+                                  TimeOf(draft, "expires_at_ms"), function.name,
+                                  TextOf(draft, "draft_id")));
   return house::kExitOk;
 }
 
 Result<int> Publish(const VerbCall& call) {
   json::object body;
-  const std::string folder = call.arguments.empty() ? "." : call.arguments.front();
   const bool of_draft = !call.Text("draft").empty();
-  if (of_draft && (!call.arguments.empty() || call.Text("name").empty())) {
-    return UsageError("usage: cairn fn publish --name FUNCTION --draft DRAFT, without a folder");
+  Target target;
+  if (of_draft) {
+    const std::string& name = call.Text("name");
+    if (call.arguments.empty() == name.empty() || !call.Text("path").empty()) {
+      return UsageError("usage: cairn fn publish FUNCTION --draft DRAFT, without a folder");
+    }
+    target.function = name.empty() ? call.arguments.front() : name;
+  } else {
+    CAIRN_ASSIGN_OR_RETURN(target, TargetOf(call, call.arguments));
   }
-  CAIRN_ASSIGN_OR_RETURN(const FunctionName function, FunctionOf(call, folder));
+  CAIRN_ASSIGN_OR_RETURN(const FunctionName function, FunctionOf(call, target));
   std::string summary = "the draft";
   if (of_draft) {
     body["draft_id"] = call.Text("draft");
   } else {
-    CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, folder));
+    CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, target.folder));
     body["files"] = FilesOf(packed);
     summary = Summary(packed);
   }

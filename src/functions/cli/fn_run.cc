@@ -9,12 +9,13 @@
 #include "functions/cli/fn_actions.h"
 #include "functions/cli/local_folder.h"
 #include "functions/cli/outcome.h"
+#include "functions/cli/target.h"
 
 // cairn fn test DIR: one run, here, without a server.
 namespace cairn::functions::cli {
 
 Result<int> TestFolder(const house::VerbCall& call) {
-  const std::string folder = call.arguments.empty() ? "." : call.arguments.front();
+  CAIRN_ASSIGN_OR_RETURN(const Target target, TargetOf(call, call.arguments));
   CAIRN_ASSIGN_OR_RETURN(const LocalOptions options, LocalOptionsOf(call));
   LocalRuntime::Invocation invocation;
   if (!call.Text("event").empty()) {
@@ -26,7 +27,7 @@ Result<int> TestFolder(const house::VerbCall& call) {
     };
   }
   LocalRuntime runtime(options);
-  CAIRN_ASSIGN_OR_RETURN(const LocalFunction function, LoadFolder(call, folder, runtime));
+  CAIRN_ASSIGN_OR_RETURN(const LocalFunction function, LoadFolder(call, target, runtime));
   const LocalOutcome outcome = runtime.RunToEnd(function, std::move(invocation));
   const std::string text = OutcomeText(outcome);
   if (call.json) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cctype>
 #include <cstdio>
@@ -22,11 +23,13 @@ namespace cairn::functions {
 namespace {
 
 namespace json = boost::json;
+using cli::TextOf;
 using cli::UsageError;
 using house::VerbCall;
 using house::VerbOption;
 
 constexpr int kFirstFailure = 400;
+constexpr int kFirstServerFailure = 500;
 const std::vector<std::string>& Methods() {
   static const std::vector<std::string> methods = {"GET", "POST", "PUT", "PATCH", "DELETE"};
   return methods;
@@ -65,6 +68,7 @@ Result<std::string> BodyOf(const VerbCall& call) {
 Result<net::HttpHeaders> HeadersOf(const VerbCall& call, const std::string& token) {
   net::HttpHeaders headers;
   if (!token.empty()) headers.Add("Authorization", "Bearer " + token);
+  if (call.action == "invoke") headers.Set("Content-Type", "application/json");
   for (const std::string& typed : call.List("header")) {
     const size_t colon = typed.find(':');
     const bool broken =
@@ -102,11 +106,21 @@ void Print(const VerbCall& call, const net::HttpResponse& response) {
                                {"isBase64Encoded", !text}}));
 }
 
+// A function that ran and failed is not a failure of the server, which tells by the code.
+int ExitOf(const net::HttpResponse& response) {
+  if (response.status < kFirstFailure) return house::kExitOk;
+  if (response.status < kFirstServerFailure) return cli::kExitRefused;
+  boost::system::error_code failure;
+  const json::value body = json::parse(response.body, failure);
+  const bool ran = !failure && body.is_object() && body.get_object().contains("error") &&
+                   body.at("error").is_object() &&
+                   TextOf(body.at("error"), "code").starts_with("CS_RUNTIME_");
+  return ran ? cli::kExitFunctionFailed : cli::kExitServerFailed;
+}
+
 Result<int> Ask(const VerbCall& call) {
-  const bool has_data = !call.Text("data").empty();
   std::string method = call.action;
-  if (method == "invoke") method = call.Text("method");
-  if (method.empty()) method = has_data ? "POST" : "GET";
+  if (method == "invoke") method = call.Text("method").empty() ? "POST" : call.Text("method");
   std::ranges::transform(method, method.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (std::ranges::find(Methods(), method) == Methods().end()) {
@@ -125,7 +139,7 @@ Result<int> Ask(const VerbCall& call) {
   CAIRN_ASSIGN_OR_RETURN(const net::HttpResponse response,
                          client.Request(method, target, std::move(body), headers));
   Print(call, response);
-  return response.status < kFirstFailure ? house::kExitOk : house::kExitFailure;
+  return ExitOf(response);
 }
 
 int Run(const VerbCall& call) {
@@ -148,7 +162,7 @@ house::Verb HttpVerb() {
   const std::vector<VerbOption> own = {
       {.name = "method",
        .value_name = "GET|POST|PUT|PATCH|DELETE",
-       .description = "invoke: how (default: POST with --data, else GET)",
+       .description = "invoke: how (default: POST)",
        .letter = 'X'},
       {.name = "data",
        .value_name = "TEXT",

@@ -23,10 +23,11 @@ constexpr std::string_view kTenant = "t_local00";
 constexpr std::string_view kNamespace = "local";
 constexpr std::string_view kFunction = "function";
 
-FunctionName NameOf(const VerbCall& call, const std::string& folder) {
+FunctionName NameOf(const VerbCall& call, const Target& target) {
   std::error_code failure;
-  const std::filesystem::path whole = std::filesystem::absolute(folder, failure).lexically_normal();
-  std::string name = call.Text("name");
+  const std::filesystem::path whole =
+      std::filesystem::absolute(target.folder, failure).lexically_normal();
+  std::string name = target.function.value_or("");
   if (name.empty()) name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   if (!IsName(NameKind::kFunction, name)) name = kFunction;
   const Result<NamespaceName> ns = NamespaceOf(call);
@@ -49,13 +50,13 @@ Result<LocalOptions> LocalOptionsOf(const VerbCall& call) {
   return LocalOptions{.policy = *policy};
 }
 
-Result<LocalFunction> LoadFolder(const VerbCall& call, const std::string& folder,
+Result<LocalFunction> LoadFolder(const VerbCall& call, const Target& target,
                                  LocalRuntime& runtime) {
   CAIRN_ASSIGN_OR_RETURN(const boost::json::object typed, ConfigOf(call));
   CAIRN_ASSIGN_OR_RETURN(ConfigOverrides overrides, ParseOverrides(boost::json::serialize(typed)));
-  CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, folder));
+  CAIRN_ASSIGN_OR_RETURN(const Packed packed, PackOf(call, target.folder));
   const VersionConfig config = EffectiveConfig(packed.manifest, overrides);
-  return runtime.Load(packed, NameOf(call, folder), config, std::move(overrides.env));
+  return runtime.Load(packed, NameOf(call, target), config, std::move(overrides.env));
 }
 
 }  // namespace cairn::functions::cli

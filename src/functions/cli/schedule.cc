@@ -28,6 +28,8 @@ using house::VerbAction;
 using house::VerbCall;
 using house::VerbOption;
 
+constexpr int64_t kUsualEverySeconds = 30;
+
 struct Request {
   std::string method;
   std::string rest;  // of the path, behind the namespace's
@@ -43,8 +45,7 @@ Result<std::string> NamePath(const VerbCall& call, std::string_view rest = "") {
 
 // {"function","alias" or "version"}
 Result<json::object> RefOf(const VerbCall& call, const NamespaceName& ns) {
-  const std::string& typed = call.Text("function");
-  if (typed.empty()) return UsageError("say what to run: --function FUNCTION@ALIAS");
+  const std::string& typed = call.Text(call.Text("function").empty() ? "fn" : "function");
   CAIRN_ASSIGN_OR_RETURN(const cli::FunctionRef ref, cli::ParseFunctionRef(call, typed));
   if (ref.function.in() != ns) {
     return UsageError(fmt::format("{} is in another namespace than the schedule, {}/{}",
@@ -62,21 +63,26 @@ Result<json::object> RefOf(const VerbCall& call, const NamespaceName& ns) {
   return object;
 }
 
-Result<Request> Create(const VerbCall& call, const NamespaceName& ns) {
-  CAIRN_RETURN_IF_ERROR(NamePath(call));
-  json::object body{{"name", call.arguments[0]}};
+// Of --every and --cron, one at most.
+Result<void> AddTimes(const VerbCall& call, json::object& body) {
   const std::string& cron = call.Text("cron");
-  const int64_t every = call.Number("every");
-  if (cron.empty() == (every < kMinEverySeconds)) {
+  const bool every = call.Number("every") >= kMinEverySeconds;
+  if (every && !cron.empty()) {
     return UsageError("say when, in one way: --every SECONDS or --cron 'EXPRESSION'");
   }
-  if (cron.empty()) {
-    body["every_seconds"] = every;
-    if (!call.Text("zone").empty()) return UsageError("--zone is for --cron");
-  } else {
-    body["cron"] = cron;
-    if (!call.Text("zone").empty()) body["time_zone"] = call.Text("zone");
+  if (every) body["every_seconds"] = call.Number("every");
+  if (!cron.empty()) body["cron"] = cron;
+  if (const std::string& zone = call.Text("zone"); !zone.empty()) {
+    if (every) return UsageError("--zone is for --cron");
+    body["time_zone"] = zone;
   }
+  return {};
+}
+
+// What the options say, and nothing else.
+Result<json::object> GivenOf(const VerbCall& call, const NamespaceName& ns) {
+  json::object body;
+  CAIRN_RETURN_IF_ERROR(AddTimes(call, body));
   const std::string& overlap = call.Text("overlap");
   if (!overlap.empty()) {
     if (overlap != "skip" && overlap != "queue" && overlap != "parallel") {
@@ -85,15 +91,47 @@ Result<Request> Create(const VerbCall& call, const NamespaceName& ns) {
     }
     body["overlap_policy"] = overlap;
   }
-  CAIRN_ASSIGN_OR_RETURN(body["ref"], RefOf(call, ns));
-  std::string text = json::serialize(body);
-  if (!call.Text("payload").empty()) {
-    CAIRN_ASSIGN_OR_RETURN(const std::string payload,
-                           cli::ReadJson("--payload", call.Text("payload")));
-    text.pop_back();
-    text += fmt::format(R"(,"payload":{}}})", payload);
+  if (!call.Text("function").empty() || !call.Text("fn").empty()) {
+    CAIRN_ASSIGN_OR_RETURN(body["ref"], RefOf(call, ns));
   }
-  return Request{"POST", "/schedules", std::move(text)};
+  return body;
+}
+
+// The body, with the payload in the words in which it was typed: numbers stay as they are.
+Result<std::string> TextWithPayload(const VerbCall& call, const json::object& body) {
+  std::string text = json::serialize(body);
+  if (call.Text("payload").empty()) return text;
+  CAIRN_ASSIGN_OR_RETURN(const std::string payload,
+                         cli::ReadJson("--payload", call.Text("payload")));
+  text.pop_back();
+  text += fmt::format(R"({}"payload":{}}})", body.empty() ? "" : ",", payload);
+  return text;
+}
+
+Result<Request> Create(const VerbCall& call, const NamespaceName& ns) {
+  CAIRN_RETURN_IF_ERROR(NamePath(call));
+  CAIRN_ASSIGN_OR_RETURN(json::object body, GivenOf(call, ns));
+  if (!body.contains("ref")) return UsageError("say what to run: --function FUNCTION@ALIAS");
+  if (!body.contains("cron") && !body.contains("every_seconds")) {
+    if (body.contains("time_zone")) return UsageError("--zone is for --cron");
+    body["every_seconds"] = kUsualEverySeconds;
+  }
+  body["name"] = call.arguments[0];
+  Request request{"POST", "/schedules"};
+  CAIRN_ASSIGN_OR_RETURN(request.body, TextWithPayload(call, body));
+  return request;
+}
+
+Result<Request> Update(const VerbCall& call, const NamespaceName& ns) {
+  Request request{"PUT", ""};
+  CAIRN_ASSIGN_OR_RETURN(request.rest, NamePath(call));
+  CAIRN_ASSIGN_OR_RETURN(const json::object body, GivenOf(call, ns));
+  CAIRN_ASSIGN_OR_RETURN(request.body, TextWithPayload(call, body));
+  if (request.body == "{}") {
+    return UsageError(
+        "say what changes: --every, --cron, --zone, --overlap, --function, --payload");
+  }
+  return request;
 }
 
 Result<Request> List(const VerbCall& call, const NamespaceName& /*ns*/) {
@@ -126,7 +164,8 @@ struct ActionRow {
 };
 const std::vector<ActionRow>& Actions() {
   static const std::vector<ActionRow> actions = {
-      {{"create", "NAME", 1, 1}, Create},  {{"list"}, List},
+      {{"create", "NAME", 1, 1}, Create},  {{"set", "NAME", 1, 1}, Update},
+      {{"update", "NAME", 1, 1}, Update},  {{"list"}, List},
       {{"get", "NAME", 1, 1}, Get},        {{"enable", "NAME", 1, 1}, Switch},
       {{"disable", "NAME", 1, 1}, Switch}, {{"delete", "NAME", 1, 1}, Delete},
   };
@@ -193,19 +232,21 @@ house::Verb ScheduleVerb() {
       .run = Run,
   };
   const std::vector<VerbOption> own = {
-      {"function", "FUNCTION@REF", "create: what to run, by alias or version"},
+      {"function", "FUNCTION@REF", "create, set: what to run, by alias or version"},
+      {"fn", "FUNCTION@REF", "create, set: the same"},
       {.name = "every",
        .value_name = "SECONDS",
-       .description = "create: an interval",
+       .description = "create, set: an interval (default: 30, without --cron)",
        .kind = VerbOption::Kind::kNumber,
        .initial = 0,
        .least = kMinEverySeconds,
        .most = kMaxEverySeconds},
-      {"cron", "EXPRESSION", "create: minute, hour, day, month and day of the week"},
-      {"zone", "ZONE", "create: the time zone of --cron, such as Europe/Berlin (default: UTC)"},
+      {"cron", "EXPRESSION", "create, set: minute, hour, day, month and day of the week"},
+      {"zone", "ZONE",
+       "create, set: the time zone of --cron, such as Europe/Berlin (default: UTC)"},
       {"overlap", "skip|queue|parallel",
-       "create: when the run before has not ended (default: skip)"},
-      {"payload", "JSON", "create: the event, as JSON or in a file; - reads it"},
+       "create, set: when the run before has not ended (default: skip)"},
+      {"payload", "JSON", "create, set: the event, as JSON or in a file; - reads it"},
       {"cursor", "CURSOR", "list: go on where a page ended"},
       {.name = "limit",
        .value_name = "N",

@@ -120,7 +120,7 @@ PublishRequest ReadTask(ObjectReader& object, const TaskOrigin& origin) {
   if (!object.OptionalText("webhook", {0, kMaxMessageBytes}).value_or("").empty()) {
     object.Fail("webhook", "is not called by single tasks: register one at /api/v1/webhooks");
   }
-  object.RefuseOthers();
+  // Other members may be those of a later codeQ, whose server does not look at them either.
   request.trace_parent = origin.trace_parent;
   // A platform's topic has no other messages than its own; there the payload is checked as it is.
   if (!DeadTopicOf(request.topic).empty() || LooksLikeEnvelope(payload)) {

@@ -255,8 +255,8 @@ Result<NackResult> Nack(jobs::Context& context, const NackRequest& request) {
     held.wants_everything = true;
     return Error{ErrorCode::kWouldBlock, "its dead letters are not locked"};
   }
-  const Error why = Refuse(Code::kPublishFailed, fmt::format("given up after {} attempts: {}",
-                                                             job.attempt, request.reason));
+  const Error why = Refuse(Code::kSubscribeFailed, fmt::format("given up after {} attempts: {}",
+                                                               job.attempt, request.reason));
   CAIRN_ASSIGN_OR_RETURN(result.dead_letter, AddDeadLetter(context, job.queue, job.payload, why));
   jobs::Context own = OwnContext(context);
   CAIRN_RETURN_IF_ERROR(InOurWords(jobs::Delete(own, job.id)));

@@ -42,6 +42,7 @@ void AddCodeqRoute(const SharedCodeq& parts, doors::RouteTable& table, doors::Ro
     own->principal = call.principal;
     return function(std::move(own), call);
   };
+  CountRequests(parts->figures, parts->clock, route);
   table.Add(std::move(route));
 }
 
@@ -242,7 +243,7 @@ awaitable<Result<HttpReply>> PostMessages(SharedCodeq parts, const RouteCall& ca
     all.push_back({.outgoing = codeq::Prepare(std::move(request))});
   }
   const Result<void> done = co_await PublishAll(parts, all);
-  if (!done.ok()) co_return Refusal(call, done.error());
+  if (!done.ok()) co_return Refusal(call, InWordsOf(Code::kPublishFailed, done.error()));
   co_return several ? SeveralReply(call, all) : OneReply(call, all.front());
 }
 
@@ -308,8 +309,8 @@ awaitable<HttpResponse> RunClaim(SharedCodeq parts, std::shared_ptr<ClaimRun> ru
     messages = co_await codeq::AwaitMessages(fetcher, request, deadline);
   }
   if (!messages.ok()) {
-    co_return HttpResponse::Json(CodeRowOf(messages.error()).http_status,
-                                 ErrorBody(messages.error(), run->request_id));
+    const Error error = InWordsOf(Code::kSubscribeFailed, messages.error());
+    co_return HttpResponse::Json(CodeRowOf(error).http_status, ErrorBody(error, run->request_id));
   }
   run->messages = *std::move(messages);
   co_return HttpResponse::Json(200, MessagesJson(run->messages));

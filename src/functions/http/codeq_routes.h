@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "doors/http/route_table.h"
 #include "doors/turn/route_store.h"
+#include "functions/http/api_figures.h"
 #include "house/declarations.h"
 #include "jobs/operations/store_access.h"
 
@@ -14,6 +15,7 @@ struct CodeqParts {
   doors::RouteStore& store;
   const Clock& clock;
   Random& random;
+  ApiFigures* figures = nullptr;  // counts requests; null: nobody does
   // Whom a call is for, in the copy that its handler is given; null: whoever, for all topics.
   std::shared_ptr<const doors::Principal> principal = {};
 

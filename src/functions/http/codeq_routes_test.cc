@@ -8,6 +8,8 @@
 #include <boost/json/serialize.hpp>
 #include <thread>
 
+#include "functions/http/codeq_support.h"
+#include "functions/model/errors.h"
 #include "functions/model/keys.h"
 #include "functions/model/limits.h"
 #include "functions/testing/codeq_server.h"
@@ -152,7 +154,7 @@ TEST_F(CodeqTest, AMessageWhoseConsumersHaveGivenUpIsADeadLetter) {
   const json::array letters = Letters("cs.invoke");
   ASSERT_EQ(letters.size(), 1U);
   EXPECT_EQ(Text(letters[0], "reason"),
-            "CS_CODEQ_PUBLISH_FAILED given up after 1 attempts: no such alias");
+            "CS_CODEQ_SUBSCRIBE_FAILED given up after 1 attempts: no such alias");
   EXPECT_EQ(letters[0].at("original"), json::parse(RequestMessage(2)));
 }
 
@@ -284,6 +286,17 @@ TEST_P(ResultFaultTest, IsADeadLetterAndItsPublisherIsTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, ResultFaultTest, ::testing::ValuesIn(ResultFaults()));
+
+TEST(CodeqWordsTest, WhatTheStoreCannotDoIsToldByWhatWasNotDone) {
+  const Error away{ErrorCode::kUnavailable, "writes are stopped"};
+  const Error published = InWordsOf(Code::kPublishFailed, away);
+  EXPECT_TRUE(IsRefusal(published, Code::kPublishFailed));
+  EXPECT_EQ(CodeRowOf(published).http_status, 503);
+  EXPECT_EQ(RefusalText(published), "writes are stopped");
+  EXPECT_TRUE(IsRefusal(InWordsOf(Code::kSubscribeFailed, away), Code::kSubscribeFailed));
+  const Error refused = Refuse(Code::kConflict, "no");
+  EXPECT_EQ(InWordsOf(Code::kPublishFailed, refused), refused);
+}
 
 TEST_F(CodeqTest, AMessageThatWasPutIntoTheQueueUncheckedIsADeadLetterWhenItIsClaimed) {
   Publish("cs.invoke", RequestMessage(1));

@@ -32,6 +32,13 @@ inline constexpr size_t kMaxMessageBodyBytes = kMaxMessageBytes + 64UL * 1024;
 // Of several.
 inline constexpr size_t kMaxMessagesBodyBytes = 64UL * 1024 * 1024;
 
+// An error of the store as codeQ's clients know it: by what was not done because of it. Other
+// errors stay as they are.
+inline Error InWordsOf(Code code, const Error& error) {
+  if (CodeRowOf(error).code != Code::kStoreUnavailable) return error;
+  return Refuse(code, RefusalText(error));
+}
+
 // The time in milliseconds since 1970 of a time in nanoseconds.
 inline int64_t MillisOf(uint64_t ns) { return static_cast<int64_t>(ns / 1'000'000); }
 

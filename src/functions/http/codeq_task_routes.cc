@@ -38,6 +38,9 @@ constexpr std::string_view kObject = R"({"type":"object","additionalProperties":
 constexpr std::string_view kTaskError =
     R"({"type":"object","required":["error"],"properties":{"error":{"type":"string"}}})";
 
+// What the names of the platform's topics begin with.
+constexpr std::string_view kPlatformTopics = "cs.";
+
 // --- Answers -------------------------------------------------------------------------------------
 
 std::string ErrorText(std::string_view text) {
@@ -238,9 +241,6 @@ Result<TaskClaim> TaskClaimOf(const CodeqParts& parts, const RouteCall& call, bo
     claim.request.topics =
         object.Texts("commands", codeq::kMaxTaskBatch, {1, jobs::kMaxQueueNameBytes});
     if (claim.request.topics.empty()) claim.request.topics = OwnCommands(parts);
-    if (claim.request.topics.empty()) {
-      object.Fail("commands", "is missing: say which commands to claim");
-    }
     claim.request.lease_ms =
         object.OptionalInteger("leaseSeconds", 0, codeq::kMaxTaskLeaseSeconds).value_or(0) * 1'000;
     if (claim.request.lease_ms == 0) {
@@ -291,6 +291,27 @@ awaitable<HttpResponse> RunTaskClaim(SharedCodeq parts, std::shared_ptr<TaskClai
   co_return ClaimedReply(*run);
 }
 
+// What a worker of any command may claim: the queues that have something for it, the platform's
+// topics and their dead letters apart.
+awaitable<Result<std::vector<std::string>>> CommandsThatWait(SharedCodeq parts) {
+  std::vector<std::string> commands;
+  const jobs::LookBody body = [&](store::Transaction& transaction) -> Result<void> {
+    commands.clear();
+    CAIRN_ASSIGN_OR_RETURN(std::vector<jobs::QueueInfo> queues, jobs::ListQueues(transaction));
+    jobs::KeepAllowed(jobs::StoreAccess(*parts).queues(), queues);
+    for (const jobs::QueueInfo& queue : queues) {
+      const bool waits = queue.counts[static_cast<size_t>(jobs::State::kPending)] != 0;
+      const bool ours = queue.name.starts_with(kPlatformTopics);
+      if (waits && !ours && commands.size() < codeq::kMaxTaskBatch) commands.push_back(queue.name);
+    }
+    return {};
+  };
+  const jobs::Held all = jobs::Held::Everything();
+  const Result<void> done = co_await jobs::Look(*parts, all, body);
+  if (!done.ok()) co_return done.error();
+  co_return commands;
+}
+
 awaitable<void> GiveBackTasks(SharedCodeq parts, std::shared_ptr<TaskClaimRun> run) {
   co_await codeq::GiveBack(*parts, run->messages);
 }
@@ -299,6 +320,12 @@ template <bool several>
 awaitable<Result<HttpReply>> PostTaskClaim(SharedCodeq parts, const RouteCall& call) {
   Result<TaskClaim> claim = TaskClaimOf(*parts, call, several);
   if (!claim.ok()) co_return HttpReply(TaskRefusal(claim.error()));
+  if (claim->request.topics.empty()) {
+    Result<std::vector<std::string>> commands = co_await CommandsThatWait(parts);
+    if (!commands.ok()) co_return HttpReply(TaskRefusal(commands.error()));
+    if (commands->empty()) co_return HttpReply(HttpResponse::Empty(204));
+    claim->request.topics = *std::move(commands);
+  }
   auto run = std::make_shared<TaskClaimRun>();
   run->claim = *std::move(claim);
   net::HttpLateResponse late;

@@ -6,6 +6,7 @@
 #include "doors/http/route_table.h"
 #include "doors/turn/route_store.h"
 #include "functions/control/bundle_compiler.h"
+#include "functions/http/api_figures.h"
 #include "functions/model/secrets.h"
 
 namespace cairn::functions {
@@ -18,6 +19,7 @@ struct ControlParts {
   Random& random;
   const SecretKeys& secrets;
   BundleCompiler* compiler = nullptr;  // null: versions are published without code
+  ApiFigures* figures = nullptr;       // counts requests; null: nobody does
 };
 
 // Adds the routes of functions, drafts, versions and aliases under

@@ -84,6 +84,7 @@ void ControlRows::Add(doors::Route route, Function function) {
   route.handler = [parts = parts_, function](const RouteCall& call) {
     return function(parts, call);
   };
+  CountRequests(parts_->figures, parts_->clock, route);
   table_.Add(std::move(route));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "doors/access/why_not.h"
 #include "functions/model/errors.h"
 
 namespace cairn::functions {
@@ -18,9 +19,20 @@ constexpr std::array kGeneral = {
     ErrorCode::kWouldBlock,  ErrorCode::kInternal,   ErrorCode::kOutcomeUnknown,
 };
 
+// Of a request that was refused for its key.
+std::optional<Code> CodeOfKey(std::string_view message) {
+  if (message == doors::kMissingKey) return Code::kMissingToken;
+  if (message == doors::kWrongKey) return Code::kInvalidToken;
+  if (message == doors::kExpiredKey) return Code::kExpiredToken;
+  return std::nullopt;
+}
+
 std::string Body(const doors::ToldError& told) {
   if (told.is_refusal) {
     return doors::StandardErrorBody(told);
+  }
+  if (const std::optional<Code> why = CodeOfKey(told.message)) {
+    return ErrorBody(Refuse(*why, told.message), told.request_id);
   }
   ErrorCode code = ErrorCode::kInvalid;  // "invalid", and "not_json"
   for (const ErrorCode general : kGeneral) {

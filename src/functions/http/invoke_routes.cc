@@ -12,6 +12,7 @@
 
 #include "doors/access/principal.h"
 #include "doors/http/request_values.h"
+#include "doors/resp/arg_parser.h"
 #include "functions/activation/activations.h"
 #include "functions/activation/views.h"
 #include "functions/control/context.h"
@@ -35,8 +36,9 @@ using SharedInvocation = std::shared_ptr<const Invocation>;
 
 constexpr std::string_view kActivationHeader = "X-Cairn-Activation";
 constexpr std::string_view kIdempotencyHeader = "Idempotency-Key";
+// The type of an error that says so, as the pool and the engine name it.
+constexpr std::string_view kMemoryLimitType = "MemoryLimit";
 constexpr size_t kMaxIdempotencyBytes = 256;
-constexpr std::string_view kMemoryErrorType = "MemoryLimit";
 // An event, and what stands around it.
 constexpr size_t kMaxInvokeBodyBytes = kMaxEventBytes + 64UL * 1024;
 constexpr std::string_view kAny = R"({"type":"object","additionalProperties":true})";
@@ -82,6 +84,10 @@ std::string RequestIdOf(const RouteCall& call, Random& random) {
 std::string ClientOf(const RouteCall& call) {
   const std::string_view peer = call.request.peer;
   return std::string(peer.substr(0, peer.rfind(':')));
+}
+
+std::string TraceOf(const RouteCall& call) {
+  return call.request.trace_parent ? call.request.trace_parent->ToString() : "";
 }
 
 // Sets what an Idempotency-Key means for the activation.
@@ -140,6 +146,7 @@ Result<Invocation> ParseInvoke(const RouteCall& call, Random& random) {
   invocation.client = ClientOf(call);
   invocation.principal = PrincipalOf(call);
   invocation.request_id = RequestIdOf(call, random);
+  invocation.trace_parent = TraceOf(call);
   CAIRN_RETURN_IF_ERROR(SetActivation(call, invocation));
   return invocation;
 }
@@ -191,7 +198,7 @@ HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation&
     response.status = 504;
   } else {
     const std::string type = result.error ? result.error->type : "";
-    const Code code = type == kMemoryErrorType ? Code::kMemoryLimit : Code::kException;
+    const Code code = type == kMemoryLimitType ? Code::kMemoryLimit : Code::kException;
     response = Refusal(Refuse(code, fmt::format("the function failed{}{}; its activation says why",
                                                 type.empty() ? "" : " with ", type)),
                        invocation.request_id);
@@ -213,9 +220,9 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   CAIRN_ASSIGN_OR_RETURN(invocation.event, GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
   invocation.client = ClientOf(call);
-  if (call.request.trace_parent) {
-    invocation.trigger.source =
-        fmt::format(R"({{"traceparent":"{}"}})", call.request.trace_parent->ToString());
+  invocation.trace_parent = TraceOf(call);
+  if (!invocation.trace_parent.empty()) {
+    invocation.trigger.source = fmt::format(R"({{"traceparent":"{}"}})", invocation.trace_parent);
   }
   invocation.principal = PrincipalOf(call);
   invocation.request_id = RequestIdOf(call, random);
@@ -299,11 +306,23 @@ awaitable<Result<HttpReply>> GetLogs(SharedParts parts, const RouteCall& call) {
         Refuse(Code::kValidation, from.ok() ? limit.error().message : from.error().message);
     co_return HttpReply(Refusal(error, call.request.request_id));
   }
-  const auto begin = static_cast<uint64_t>(*from);
+  const std::string_view accept = call.request.headers.Get("Accept").value_or("");
+  const bool streams = accept.find("text/event-stream") != std::string_view::npos;
+  auto begin = static_cast<uint64_t>(*from);
+  // A browser that comes back says what it saw last, and asks for the same path as before.
+  const auto seen = call.request.headers.Get("Last-Event-ID");
+  if (streams && seen) {
+    const std::optional<int64_t> number = doors::ParseInteger(*seen);
+    if (!number || *number < 0) {
+      const Error error =
+          Refuse(Code::kValidation, "Last-Event-ID is not the number of an event of this stream");
+      co_return HttpReply(Refusal(error, call.request.request_id));
+    }
+    begin = static_cast<uint64_t>(*number);
+  }
   const Result<LogPage> page = co_await ReadPage(parts, call, begin, static_cast<size_t>(*limit));
   if (!page.ok()) co_return HttpReply(Refusal(page.error(), call.request.request_id));
-  const std::string_view accept = call.request.headers.Get("Accept").value_or("");
-  if (accept.find("text/event-stream") != std::string_view::npos) {
+  if (streams) {
     auto kept = std::make_shared<const RouteCall>(call);
     net::HttpEventStream stream;
     stream.run = [parts, kept, begin](net::EventSink& sink) {
@@ -325,6 +344,7 @@ void AddInvokeRoutes(const InvokeParts& invoke_parts, doors::RouteTable& table) 
     row.touches = doors::Touches::Only(kFunctionKind);
     row.tag = "functions";
     row.handler = [parts, handler](const RouteCall& call) { return handler(parts, call); };
+    CountRequests(parts->figures, parts->clock, row);
     table.Add(std::move(row));
   };
   add({.method = "POST",

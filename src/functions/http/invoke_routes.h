@@ -1,8 +1,10 @@
 #pragma once
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "doors/http/route_table.h"
 #include "doors/turn/route_store.h"
+#include "functions/http/api_figures.h"
 #include "functions/invoker/invoker.h"
 
 namespace cairn::functions {
@@ -11,7 +13,9 @@ namespace cairn::functions {
 struct InvokeParts {
   doors::RouteStore& store;
   Invoker& invoker;
+  const Clock& clock;
   Random& random;
+  ApiFigures* figures = nullptr;  // counts requests; null: nobody does
 };
 
 inline constexpr std::string_view kInvokePermission = "functions.invoke";

@@ -123,6 +123,7 @@ Result<void> BeginWork::Begin(jobs::Context& context, const codeq::Message& mess
     return {};
   }
   begun.activation = stored ? *std::move(stored) : ActivationOf(request);
+  begun.activation.ref = request.ref;  // the record may name the version of an earlier attempt
   if (IsTerminal(begun.activation.status)) {
     begun.ended = true;
     begun_.push_back(std::move(begun));

@@ -5,6 +5,12 @@
 
 namespace cairn::functions {
 
+void Durations::Add(double took_ms) {
+  const auto* const bound = std::ranges::lower_bound(kBoundsMs, took_ms);
+  ++counts[static_cast<size_t>(bound - kBoundsMs.begin())];
+  sum_ms += took_ms;
+}
+
 void InvocationFigures::Count(const Activation& activation) {
   InvocationSeries series{.tenant = activation.tenant,
                           .ns = activation.ns,
@@ -13,7 +19,11 @@ void InvocationFigures::Count(const Activation& activation) {
                           .trigger = activation.trigger.type,
                           .status = activation.status};
   const auto took_ms = static_cast<double>(activation.duration_ms.value_or(0));
-  const auto* const bound = std::ranges::lower_bound(Durations::kBoundsMs, took_ms);
+  DurationSeries timed{.tenant = series.tenant,
+                       .ns = series.ns,
+                       .function = series.function,
+                       .version = series.version,
+                       .trigger = series.trigger};
   const std::scoped_lock lock(mutex_);
   auto found = counted_.ended.find(series);
   if (found == counted_.ended.end()) {
@@ -23,9 +33,10 @@ void InvocationFigures::Count(const Activation& activation) {
     found = counted_.ended.try_emplace(std::move(series), 0).first;
   }
   ++found->second;
-  Durations& durations = counted_.durations[static_cast<size_t>(activation.trigger.type)];
-  ++durations.counts[static_cast<size_t>(bound - Durations::kBoundsMs.begin())];
-  durations.sum_ms += took_ms;
+  if (counted_.durations.size() >= kMaxDurationSeries && !counted_.durations.contains(timed)) {
+    timed = {.trigger = timed.trigger};
+  }
+  counted_.durations[std::move(timed)].Add(took_ms);
 }
 
 InvocationFigures::Snapshot InvocationFigures::Take() const {

@@ -24,6 +24,16 @@ struct InvocationSeries {
   friend auto operator<=>(const InvocationSeries&, const InvocationSeries&) = default;
 };
 
+// The same whose durations are told apart.
+struct DurationSeries {
+  std::string tenant;
+  std::string ns;
+  std::string function;
+  uint64_t version = 0;
+  TriggerType trigger = TriggerType::kApi;
+  friend auto operator<=>(const DurationSeries&, const DurationSeries&) = default;
+};
+
 // How long activations took, in milliseconds. `counts` has those up to each bound and above the one
 // before, and last those above all bounds.
 struct Durations {
@@ -31,6 +41,8 @@ struct Durations {
                                                        100, 250, 1000, 5000, 30000, 300000};
   std::array<uint64_t, kBoundsMs.size() + 1> counts = {};
   double sum_ms = 0;
+
+  void Add(double took_ms);
 };
 
 // Counts ends of activations in this process. Safe to use from any thread.
@@ -38,14 +50,14 @@ class InvocationFigures {
  public:
   // Of so many series each is counted by itself; the rest together, with empty names and version 0.
   static constexpr size_t kMaxSeries = 2'000;
-  static constexpr size_t kTriggers = 4;
+  static constexpr size_t kMaxDurationSeries = 500;  // of which each is many lines of /metrics
 
   // One that has ended.
   void Count(const Activation& activation);
 
   struct Snapshot {
     std::map<InvocationSeries, int64_t> ended;
-    std::array<Durations, kTriggers> durations;  // by TriggerType
+    std::map<DurationSeries, Durations> durations;
   };
   Snapshot Take() const;
 

@@ -31,12 +31,16 @@ TEST(InvocationFiguresTest, EndsAreToldApart) {
   EXPECT_EQ(
       taken.ended.at({"t_abc123", "payments", "one", 3, TriggerType::kSchedule, Status::kSuccess}),
       2);
-  const Durations& durations = taken.durations[static_cast<size_t>(TriggerType::kSchedule)];
-  EXPECT_EQ(durations.counts.front(), 1U);  // up to and with 1 ms
-  EXPECT_EQ(durations.counts[1], 1U);
-  EXPECT_EQ(durations.counts[3], 1U);
-  EXPECT_EQ(durations.counts.back(), 1U);
-  EXPECT_EQ(durations.sum_ms, 900'010);
+  const Durations& one =
+      taken.durations.at({"t_abc123", "payments", "one", 3, TriggerType::kSchedule});
+  EXPECT_EQ(one.counts.front(), 1U);  // up to and with 1 ms
+  EXPECT_EQ(one.counts[1], 1U);
+  EXPECT_EQ(one.counts[3], 1U);
+  EXPECT_EQ(one.sum_ms, 10);
+  const Durations& two =
+      taken.durations.at({"t_abc123", "payments", "two", 3, TriggerType::kSchedule});
+  EXPECT_EQ(two.counts.back(), 1U);
+  EXPECT_EQ(two.sum_ms, 900'000);
 }
 
 TEST(InvocationFiguresTest, ManyFunctionsTakeBoundedRoom) {
@@ -49,6 +53,9 @@ TEST(InvocationFiguresTest, ManyFunctionsTakeBoundedRoom) {
   const InvocationFigures::Snapshot taken = figures.Take();
   EXPECT_EQ(taken.ended.size(), InvocationFigures::kMaxSeries + 1);
   EXPECT_EQ(taken.ended.at({.trigger = TriggerType::kSchedule, .status = Status::kSuccess}), kMore);
+  EXPECT_EQ(taken.durations.size(), InvocationFigures::kMaxDurationSeries + 1);
+  const Durations& rest = taken.durations.at({.trigger = TriggerType::kSchedule});
+  EXPECT_EQ(rest.counts.front(), kAll - InvocationFigures::kMaxDurationSeries);
   const int64_t all =
       std::accumulate(taken.ended.begin(), taken.ended.end(), int64_t{0},
                       [](int64_t sum, const auto& one) { return sum + one.second; });

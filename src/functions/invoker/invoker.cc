@@ -57,7 +57,7 @@ constexpr std::string_view kFailedType = "InvocationFailed";
 
 // Whether somebody waits for it now: then it is not tried again later.
 bool IsSync(const Trigger& trigger) {
-  return trigger.type == TriggerType::kHttp || trigger.source == kSyncSource;
+  return trigger.type == TriggerType::kHttp || IsSyncSource(trigger.source);
 }
 
 std::string SlotName(const FunctionName& function, uint64_t version) {
@@ -601,7 +601,7 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
                             .event = std::move(invocation.event)};
   request.ref.function = invocation.function.name;
   if (request.trigger.type == TriggerType::kApi && request.trigger.source == "{}") {
-    request.trigger.source = sync ? kSyncSource : kAsyncSource;
+    request.trigger.source = ApiSource(sync, invocation.trace_parent);
   }
   VersionMeta version;
   const doors::RouteStore::Task look = [&](store::Transaction& transaction) -> Result<void> {
@@ -617,7 +617,9 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
 
   const Timestamp now = parts_.clock.Now();
   request.deadline_ms = now.millis() + (sync ? version.config.timeout_ms : kAsyncDeadlineMs);
-  RequestOptions options{.message_id = NewMessageId(now, parts_.random), .now_ms = now.millis()};
+  RequestOptions options{.message_id = NewMessageId(now, parts_.random),
+                         .now_ms = now.millis(),
+                         .trace_parent = invocation.trace_parent};
   const Result<QueuedRequest> queued = PrepareRequest(request, std::move(options));
   if (!queued.ok()) co_return queued.error();
   Accepted accepted{.activation_id = request.activation_id,
@@ -784,6 +786,9 @@ InvokerFigures Invoker::figures() const {
   {
     const std::scoped_lock lock(mutex_);
     figures = figures_;
+    for (const auto& [version, slots] : by_version_) {
+      if (slots.running > 0) figures.running_by_version.emplace_back(version, slots.running);
+    }
   }
   figures.ended = ended_.Take();
   return figures;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -83,6 +84,7 @@ struct Invocation {
   Principal principal;
   std::string event = "{}";  // JSON
   std::string request_id;
+  std::string trace_parent = {};  // W3C trace context of who asks; empty: none
   // Of the activation: the same id again is the same activation. Empty: a new one.
   std::string activation_id = {};
   std::string client = {};  // the address that has asked, without its port; empty: not known
@@ -104,6 +106,7 @@ struct InvokerFigures {
   size_t running = 0;
   int64_t started = 0;
   int64_t cold = 0;
+  std::vector<std::pair<std::string, int64_t>> running_by_version;  // "T/N/F:V" and how many
   int64_t lost = 0;       // whose lease somebody else had when they ended
   int64_t untold = 0;     // failures that could not be published to on_failure
   int64_t parked = 0;     // messages put back for want of room, since the start

@@ -468,7 +468,9 @@ std::string Encode(const Activation& activation) {
   json.Text("tenant", activation.tenant);
   json.Text("namespace", activation.ns);
   json.Text("function", activation.ref.function);
-  WriteRef(WithoutFunction(activation.ref), "ref", json);
+  Ref ref = WithoutFunction(activation.ref);
+  if (!ref.version) ref.version = activation.resolved_version;
+  WriteRef(ref, "ref", json);
   json.BeginObject("trigger");
   json.Text("type", TriggerName(activation.trigger.type));
   if (activation.trigger.source != "{}") json.Raw("source", activation.trigger.source);

@@ -23,6 +23,7 @@
 #include "functions/model/names.h"
 #include "functions/resp/command_support.h"
 #include "jobs/operations/store_access.h"
+#include "net/http/message.h"
 
 namespace cairn::functions {
 namespace {
@@ -96,6 +97,10 @@ Result<InvokeArgs> ParseInvoke(Args args, Random& random) {
     } else if (parser.Keyword("IDEMPOTENCY")) {
       parsed.idempotency_key = parser.Next();
       if (parsed.idempotency_key.empty()) parser.Fail("IDEMPOTENCY needs a key");
+    } else if (parser.Keyword("TRACEPARENT")) {
+      const auto trace = net::ParseTraceParent(parser.Next());
+      if (!trace) parser.Fail("TRACEPARENT needs a W3C trace context, such as 00-…-…-01");
+      if (trace) invocation.trace_parent = trace->ToString();
     } else if (parser.Keyword("AWAIT")) {
       parsed.await = parser.Next();
       if (!IsName(NameKind::kActivation, parsed.await)) parser.Fail("AWAIT needs an activation");
@@ -148,7 +153,7 @@ class InvokeRequest final : public doors::CommandRequest {
             .tenant = from.function.tenant,
             .ns = from.function.ns,
             .ref = from.ref,
-            .trigger = {TriggerType::kApi, std::string(sync() ? kSyncSource : kAsyncSource)},
+            .trigger = {TriggerType::kApi, ApiSource(sync(), from.trace_parent)},
             .principal = PrincipalOf(command),
             .event = from.event};
   }
@@ -175,7 +180,9 @@ class InvokeRequest final : public doors::CommandRequest {
     const int64_t now_ms = command.now().millis();
     const int64_t time_ms = sync() ? resolved.version.config.timeout_ms : kAsyncDeadlineMs;
     request.deadline_ms = now_ms + time_ms;
-    RequestOptions options{.message_id = NewMessageId(command.now(), random_), .now_ms = now_ms};
+    RequestOptions options{.message_id = NewMessageId(command.now(), random_),
+                           .now_ms = now_ms,
+                           .trace_parent = invocation().trace_parent};
     CAIRN_ASSIGN_OR_RETURN(const QueuedRequest queued, PrepareRequest(request, std::move(options)));
     AcceptedRequest accepted;
     const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
@@ -300,7 +307,8 @@ void AddInvokeCommands(doors::Instance& instance, Invoker& invoker, Random& rand
           .unaudited = kActivationsTell,
           .complexity = "O(N) with N being the size of the event",
           .summary = "Runs a function and replies with its result, or queues it (ASYNC).",
-          .syntax = "function ref [EVENT json] [ASYNC] [IDEMPOTENCY key] [AWAIT activation]",
+          .syntax = "function ref [EVENT json] [ASYNC] [IDEMPOTENCY key] [TRACEPARENT context] "
+                    "[AWAIT activation]",
           .run = [](CommandContext& command) { return command.call.request->Run(command); }});
   AddRow(instance, {.name = "fn.activation",
                     .arity = 3,

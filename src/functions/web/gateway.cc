@@ -51,15 +51,21 @@ Result<std::string> GatewayEvent(const net::HttpRequest& request, std::string_vi
     return Refuse(Code::kTooLarge,
                   fmt::format("the query has more than {} bytes", kMaxHttpQueryBytes));
   }
+  size_t header_bytes = 0;
   std::map<std::string, std::string> headers;
   for (const auto& [name, value] : request.headers.fields()) {
     std::string lower = name;
     std::ranges::transform(lower, lower.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    header_bytes += name.size() + value.size();
     if (lower == "authorization") continue;  // the caller's secret for this server
     std::string& joined = headers[lower];
     if (!joined.empty()) joined += ",";
     joined += value;
+  }
+  if (header_bytes > kMaxHttpHeaderBytes) {
+    return Refuse(Code::kTooLarge,
+                  fmt::format("the headers have more than {} bytes", kMaxHttpHeaderBytes));
   }
   std::string text;
   JsonWriter json(text);

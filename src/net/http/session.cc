@@ -50,6 +50,8 @@ constexpr SteadyTime kNever = SteadyTime::max();
 // What the input buffer holds beyond a head: the framing of chunks.
 constexpr size_t kBufferSlack = 16 * 1024;
 constexpr size_t kReadBytes = 8 * 1024;
+// A head that is longer than this counts against the budget while it arrives.
+constexpr size_t kUncountedHeadBytes = 16 * 1024;
 // A body up to this size is sent in one piece with its head.
 constexpr size_t kOnePieceBytes = 32 * 1024;
 // After the last response the client's remaining input is thrown away for a while: closing a socket
@@ -238,9 +240,13 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
       buffer_.commit(size);
     }
     SetDeadline(options.header_timeout);
-    const auto [head_failure, head_size] =
-        co_await http::async_read_header(stream_, buffer_, *parser_, kTuple);
-    if (head_failure) co_return Refusal(head_failure);
+    while (!parser_->is_header_done()) {
+      const auto [head_failure, head_size] =
+          co_await http::async_read_some(stream_, buffer_, *parser_, kTuple);
+      if (head_failure) co_return Refusal(head_failure);
+      // Many connections with long heads must not take more than all may.
+      if (buffer_.size() > kUncountedHeadBytes) share_->Set(buffer_.size());
+    }
 
     auto head = ReadHead(parser_->get().base());
     if (auto* refusal = std::get_if<HttpRefusal>(&head)) co_return std::move(*refusal);
