@@ -179,7 +179,6 @@ class FunctionsLayer final : public house::Layer {
 
   void Register(house::Registry& registry) override {
     const house::Parts& parts = registry.parts();
-    options_.node = "functions-" + NewActivationId(parts.random);
     SandboxPoolOptions pool;
     pool.max_children = options_.running;
     pool_.emplace(pool, parts.clock, parts.random, parts.log, parts.loops);

@@ -64,7 +64,7 @@ TEST(FunctionCommandsTest, AnInvocationRepliesItsResult) {
   const json::value activation = caller.Json({"FN.ACTIVATION", "t_test01", id});
   EXPECT_EQ(activation.at("status").as_string(), "success");
   EXPECT_EQ(activation.at("ref").at("alias").as_string(), "live");
-  EXPECT_THAT(caller.Run({"FN.LOGS", "t_test01", id}), HasSubstr("[info] asked by default"));
+  EXPECT_THAT(caller.Run({"FN.LOGS", "t_test01", id}), HasSubstr("[info] asked by anonymous"));
   // A version in place of the alias, and many on one connection.
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(caller.Json({"FN.INVOKE", "t_test01/shop/echo", "1"}).at("status").as_string(),
@@ -105,7 +105,7 @@ TEST(FunctionCommandsTest, ATransactionQueuesInvocationsWithItsOtherChanges) {
   const std::string replies = caller.Shown({"EXEC"});
   EXPECT_THAT(replies, HasSubstr("queued"));
   EXPECT_THAT(replies, HasSubstr("say ASYNC"));
-  const size_t at = replies.find("activation_id") + std::string("activation_id\\\":\\\"").size();
+  const size_t at = replies.find("activation_id") + std::string("activation_id\":\"").size();
   EXPECT_EQ(server.Ended(replies.substr(at, 36)).at("status").as_string(), "success") << replies;
 
   EXPECT_EQ(caller.Shown({"MULTI"}), "OK");

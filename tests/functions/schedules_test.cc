@@ -152,7 +152,8 @@ TEST(SchedulesTest, CommandsDoTheSameAlsoInATransaction) {
   auto client = *server.server().Connect();
   const auto run = [&](const std::vector<std::string>& args) {
     const auto reply = client.Command(args);
-    return reply.ok() ? reply->ToString() : reply.error().message;
+    if (!reply.ok()) return reply.error().message;
+    return reply->items.empty() ? reply->text : reply->items.front().text;  // whole
   };
   EXPECT_EQ(run({"MULTI"}), "OK");
   EXPECT_EQ(run({"FN.SCHEDULE", "CREATE", "t_test01/shop/nightly", "CRON", "0 3 * * *", "FUNCTION",
@@ -163,11 +164,11 @@ TEST(SchedulesTest, CommandsDoTheSameAlsoInATransaction) {
   EXPECT_THAT(run({"FN.SCHEDULE", "GET", "t_test01/shop/nightly"}), HasSubstr("0 3 * * *"));
   EXPECT_THAT(
       run({"FN.SCHEDULE", "SET", "t_test01/shop/nightly", "EVERY", "60", "OVERLAP", "queue"}),
-      HasSubstr("every_seconds\\\":60"));
+      HasSubstr("every_seconds\":60"));
   EXPECT_THAT(run({"FN.SCHEDULE", "DISABLE", "t_test01/shop/nightly"}),
-              HasSubstr("enabled\\\":false"));
+              HasSubstr("enabled\":false"));
   EXPECT_THAT(run({"FN.SCHEDULE", "ENABLE", "t_test01/shop/nightly"}),
-              HasSubstr("enabled\\\":true"));
+              HasSubstr("enabled\":true"));
   EXPECT_THAT(run({"FN.SCHEDULE", "LIST", "t_test01/shop", "LIMIT", "1"}), HasSubstr("nightly"));
   EXPECT_THAT(run({"FN.SCHEDULE", "SET", "t_test01/shop/nightly", "OVERLAP", "x"}),
               HasSubstr("CS_VALIDATION_FAILED OVERLAP is one of"));

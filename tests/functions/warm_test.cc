@@ -48,7 +48,7 @@ TEST(WarmTest, AnAliasHasItsChildrenReadyAlsoAfterARestart) {
   EXPECT_EQ(Gauge(server, "cs_sandbox_children"), 0);
   SetWarm(server, 2);
   AwaitWarm(server);
-  EXPECT_GE(Gauge(server, "cs_sandbox_idle"), 2);
+  Await("both to be idle", [&] { return Gauge(server, "cs_sandbox_idle") >= 2; });
   EXPECT_FALSE(FirstIsCold(server));
   EXPECT_EQ(server.server().Command({"ZRANGE", "cs:warm:index", "0", "-1"}),
             R"(["t_test01/shop/fast:live"])");

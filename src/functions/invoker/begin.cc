@@ -57,7 +57,7 @@ BeginWork::BeginWork(Options options)
   claim_.topics = {std::string(kInvokeTopic)};
   claim_.count = options.count;
   claim_.lease_ms = options.lease_ms;
-  claim_.worker_id = std::move(options.worker_id);
+  // Without a worker_id: the server is not listed among the workers of queues.
   codeq::AddClaimScopes(claim_, locks_);
   scopes = locks_.ToScopes();
   access = store::Access::kWrite;

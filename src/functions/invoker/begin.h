@@ -63,7 +63,6 @@ class BeginWork final : public doors::Work {
   struct Options {
     size_t count = 1;  // at most
     int64_t lease_ms = 0;
-    std::string worker_id;
     const std::atomic<bool>* stopping = nullptr;  // then nothing is claimed; outlives the work
     // Whether a version can run `more` times more than now, by its max_concurrency. From any
     // thread. Empty: always.

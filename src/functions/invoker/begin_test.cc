@@ -101,7 +101,6 @@ class BeginTest : public testing::ControlTest {
   Claimed Claim(int64_t room = 1'000) {
     BeginWork work({.count = 100,
                     .lease_ms = kLeaseMs,
-                    .worker_id = "one",
                     .has_room = [room](const FunctionName& function, const VersionMeta& version,
                                        int64_t more) {
                       EXPECT_EQ(function, kFunction);

@@ -116,7 +116,6 @@ BeginWork::Options Invoker::BeginOptions(size_t count) const {
   return {
       .count = count,
       .lease_ms = options_.lease.count(),
-      .worker_id = options_.node,
       .stopping = &stopping_,
       .has_room = [this](const FunctionName& function, const VersionMeta& version, int64_t more) {
         return HasSlot(function, version.version, version.config.max_concurrency, more);

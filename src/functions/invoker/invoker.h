@@ -59,7 +59,6 @@ struct InvokerOptions {
   int64_t function_rate = 0;  // of each function that does not say otherwise
   int64_t client_rate = 0;    // of each address that asks over HTTP
   size_t cache_bytes = 512UL * 1024 * 1024;
-  std::string node;  // names this process among those that claim messages
 };
 
 struct InvokerParts {
