@@ -105,8 +105,7 @@ TEST_F(BacklogTest, ADuplicateOfWhatRunsDoesNotRun) {
                      {"principal", {{"sub", "user:1"}, {"roles", json::array({"role:admin"})}}},
                      {"deadline_ms", 4'000'000'000'000},
                      {"event", {{"n", 7}}}}}}));
-  const JsonAnswer published =
-      server_.Call("POST", "/v1/codeq/topics/cs.invoke/messages", message);
+  const JsonAnswer published = server_.Call("POST", "/v1/codeq/topics/cs.invoke/messages", message);
   ASSERT_LT(published.status, 300) << published.text;
   Await("the duplicate to wait", [&] {
     const JsonAnswer queue = server_.Call("GET", "/api/v1/queues/cs.invoke");
