@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/testing/script.h"
@@ -107,6 +109,61 @@ TEST_F(ReplyLimitsTest, WhateverCopiesAWholeCollectionIsBounded) {
   EXPECT_EQ(server_.Run({"EXISTS", "other"}), "(integer) 0");
   server_.Run({"LTRIM", "list", "0", "9"});
   EXPECT_EQ(server_.Run({"COPY", "list", "other"}), "(integer) 1");
+}
+
+TEST_F(ReplyLimitsTest, ScansOfLargeMembersEndEarlyAndMissNone) {
+  for (int i = 0; i < kMembers; ++i) {
+    server_.Run({"HSET", "hash", std::to_string(i), Large(i)});
+    server_.Run({"SADD", "set", Large(i)});
+    server_.Run({"ZADD", "sorted", "1", Large(i)});
+  }
+  TestClient client = server_.Connect();
+  for (const auto& [command, key] :
+       {std::pair("HSCAN", "hash"), {"SSCAN", "set"}, {"ZSCAN", "sorted"}}) {
+    std::set<std::string> found;
+    std::string cursor = "0";
+    do {
+      const net::RespValue page = client.RunValue({command, key, cursor, "COUNT", "1000"});
+      ASSERT_EQ(page.items.size(), 2U) << command << " " << page.ToString().substr(0, 200);
+      cursor = page.items[0].text;
+      EXPECT_LT(page.items[1].items.size(), 8U) << command;
+      for (const net::RespValue& item : page.items[1].items) {
+        if (item.text.size() > 1000) found.insert(item.text);
+      }
+    } while (cursor != "0");
+    EXPECT_EQ(found.size(), static_cast<size_t>(kMembers)) << command;
+  }
+}
+
+// A hash that is shown at once because CONFIG SET says so has no cursor to end early with.
+TEST_F(ReplyLimitsTest, AScanOfAValueInOnePieceIsBounded) {
+  server_.Run({"CONFIG", "SET", "hash-max-listpack-value", "2000000"});
+  for (int i = 0; i < kMembers; ++i) server_.Run({"HSET", "hash", std::to_string(i), Large(i)});
+  EXPECT_THAT(server_.Run({"HSCAN", "hash", "0"}), HasSubstr("limits.reply"));
+}
+
+// None of them is large, and nothing is replied.
+TEST_F(ReplyLimitsTest, WhatIsCollectedFromManySmallKeysIsBounded) {
+  constexpr int kKeys = 320;
+  std::vector<std::string> set_union = {"SUNIONSTORE", "target"};
+  std::vector<std::string> sorted_union = {"ZUNIONSTORE", "target", std::to_string(kKeys)};
+  for (int i = 0; i < kKeys; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string value = number + std::string(200'000, 'x');
+    server_.Run({"SADD", "set" + number, value});
+    server_.Run({"SET", "w" + number, value});
+    server_.Run({"RPUSH", "numbers", number});
+    set_union.push_back("set" + number);
+    sorted_union.push_back("set" + number);
+  }
+  for (const std::vector<std::string>& request : std::vector<std::vector<std::string>>{
+           set_union,
+           sorted_union,
+           {"SORT", "numbers", "BY", "w*", "ALPHA", "LIMIT", "0", "1", "STORE", "target"},
+           {"SORT", "numbers", "BY", "nosort", "GET", "w*", "STORE", "target"}}) {
+    EXPECT_THAT(server_.Run(request), HasSubstr("limits.buffers")) << request[0];
+  }
+  EXPECT_EQ(server_.Run({"EXISTS", "target"}), "(integer) 0");
 }
 
 TEST_F(ReplyLimitsTest, KeysAreBoundedAndScanEndsEarly) {

@@ -17,6 +17,7 @@
 #include "data/stream/stream_groups.h"
 #include "data/value/entry.h"
 #include "data/value/fields.h"
+#include "data/value/gathered.h"
 #include "data/value/string_value.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/command.h"
@@ -31,8 +32,14 @@ using doors::CommandContext;
 
 // --- DUMP ---------------------------------------------------------------------------------------
 
-Result<Bytes> DumpString(const Entry& entry) {
+// A dump grows in a buffer that is there twice while it moves.
+constexpr size_t kDumpCopies = 2;
+// The entries of a stream are collected before they are written.
+constexpr size_t kStreamCopies = 1 + kDumpCopies;
+
+Result<Bytes> DumpString(CommandContext& context, const Entry& entry) {
   CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Open(entry));
+  CAIRN_RETURN_IF_ERROR(Gathered(context).Add(kDumpCopies * string.size()));
   CAIRN_ASSIGN_OR_RETURN(const BytesView text, string.ReadAll());
   RdbWriter writer(RdbType::kString);
   writer.String(text);
@@ -45,7 +52,9 @@ Result<Bytes> DumpFields(CommandContext& context, const Entry& entry) {
   CAIRN_ASSIGN_OR_RETURN(Fields fields, Fields::Load(context, entry.user_key(), entry.type()));
   RdbWriter writer(is_hash ? RdbType::kHash : RdbType::kSet);
   writer.Length(fields.count());
+  Gathered gathered(context);
   CAIRN_RETURN_IF_ERROR(fields.ForEach([&](BytesView member, BytesView value) -> Result<bool> {
+    CAIRN_RETURN_IF_ERROR(gathered.Add(kDumpCopies * (member.size() + value.size())));
     writer.String(member);
     if (is_hash) writer.String(value);
     return true;
@@ -57,10 +66,14 @@ Result<Bytes> DumpList(CommandContext& context, const Entry& entry) {
   CAIRN_ASSIGN_OR_RETURN(List list, List::Load(context, entry.user_key()));
   RdbWriter writer(RdbType::kList);
   writer.Length(list.size());
+  Gathered gathered(context);
+  Result<void> room;
   CAIRN_RETURN_IF_ERROR(list.Visit({.count = list.size()}, [&](uint64_t, BytesView element) {
-    writer.String(element);
-    return true;
+    room = gathered.Add(kDumpCopies * element.size());
+    if (room.ok()) writer.String(element);
+    return room.ok();
   }));
+  if (!room.ok()) return room.error();
   return std::move(writer).Finish();
 }
 
@@ -68,26 +81,36 @@ Result<Bytes> DumpSortedSet(CommandContext& context, const Entry& entry) {
   CAIRN_ASSIGN_OR_RETURN(SortedSet set, SortedSet::Load(context, entry.user_key()));
   RdbWriter writer(RdbType::kSortedSet2);
   writer.Length(set.count());
+  Gathered gathered(context);
+  Result<void> room;
   CAIRN_RETURN_IF_ERROR(set.Visit({}, {}, [&](BytesView member, double score) {
+    room = gathered.Add(kDumpCopies * (member.size() + sizeof(score)));
+    if (!room.ok()) return false;
     writer.String(member);
     writer.Double(score);
     return true;
   }));
+  if (!room.ok()) return room.error();
   return std::move(writer).Finish();
 }
 
-Result<RdbStream::Group> ReadGroup(StreamGroup& group) {
+Result<RdbStream::Group> ReadGroup(Gathered& gathered, StreamGroup& group) {
   RdbStream::Group read{.name = group.name(),
                         .last_delivered = group.last_delivered(),
                         .entries_read = group.entries_read()};
+  Result<void> room;
   CAIRN_RETURN_IF_ERROR(group.VisitConsumers([&](BytesView name, const StreamConsumer& consumer) {
-    read.consumers.push_back({Bytes(name), consumer.seen_ms});
-    return true;
+    room = gathered.Add(kStreamCopies * name.size());
+    if (room.ok()) read.consumers.push_back({Bytes(name), consumer.seen_ms});
+    return room.ok();
   }));
+  if (!room.ok()) return room.error();
   CAIRN_RETURN_IF_ERROR(group.VisitPending({}, [&](const PendingEntry& entry) {
-    read.pending.push_back(entry);
-    return true;
+    room = gathered.Add(kStreamCopies * (sizeof(entry) + entry.consumer.size()));
+    if (room.ok()) read.pending.push_back(entry);
+    return room.ok();
   }));
+  if (!room.ok()) return room.error();
   return read;
 }
 
@@ -96,14 +119,21 @@ Result<Bytes> DumpStream(CommandContext& context, const Entry& entry) {
   RdbStream read{.last_id = stream.last_id(),
                  .max_deleted_id = stream.max_deleted_id(),
                  .entries_added = stream.entries_added()};
+  Gathered gathered(context);
+  Result<void> room;
   CAIRN_RETURN_IF_ERROR(stream.Visit({}, [&](const StreamEntry& found) {
+    for (const BytesView field : found.fields) {
+      room = gathered.Add(kStreamCopies * field.size());
+      if (!room.ok()) return false;
+    }
     read.entries.push_back(
         {.id = found.id, .node = found.node, .fields = {found.fields.begin(), found.fields.end()}});
     return true;
   }));
+  if (!room.ok()) return room.error();
   CAIRN_ASSIGN_OR_RETURN(std::vector<StreamGroup> groups, StreamGroup::List(stream));
   for (StreamGroup& group : groups) {
-    CAIRN_ASSIGN_OR_RETURN(RdbStream::Group read_group, ReadGroup(group));
+    CAIRN_ASSIGN_OR_RETURN(RdbStream::Group read_group, ReadGroup(gathered, group));
     read.groups.push_back(std::move(read_group));
   }
   RdbWriter writer(RdbType::kStream2);
@@ -114,8 +144,10 @@ Result<Bytes> DumpStream(CommandContext& context, const Entry& entry) {
 Result<Bytes> DumpJson(CommandContext& context, const Entry& entry) {
   CAIRN_ASSIGN_OR_RETURN(JsonDocument document, JsonDocument::Load(context, entry.user_key()));
   CAIRN_ASSIGN_OR_RETURN(const JsonValue value, document.root().Load());
+  const Bytes encoded = EncodeJson(value);
+  CAIRN_RETURN_IF_ERROR(Gathered(context).Add(kDumpCopies * encoded.size()));
   RdbWriter writer(RdbType::kJson);
-  writer.String(EncodeJson(value));
+  writer.String(encoded);
   return std::move(writer).Finish();
 }
 
@@ -124,7 +156,7 @@ Result<Bytes> DumpJson(CommandContext& context, const Entry& entry) {
 Result<Bytes> DumpValue(CommandContext& context, const Entry& entry) {
   switch (entry.type()) {
     case ValueType::kString:
-      return DumpString(entry);
+      return DumpString(context, entry);
     case ValueType::kHash:
     case ValueType::kSet:
       return DumpFields(context, entry);

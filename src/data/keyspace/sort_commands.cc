@@ -17,6 +17,7 @@
 #include "data/sorted_set/sorted_set.h"
 #include "data/value/entry.h"
 #include "data/value/fields.h"
+#include "data/value/gathered.h"
 #include "doors/resp/acl.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/command.h"
@@ -221,6 +222,7 @@ Result<std::optional<std::vector<SortItem>>> Weigh(CommandContext& context,
                                                    const SortRequest& request, Elements elements) {
   std::vector<SortItem> items;
   items.reserve(elements.size());
+  Gathered gathered(context);
   bool all_numbers = true;
   for (Bytes& element : elements) {
     SortItem item{.element = std::move(element)};
@@ -232,6 +234,7 @@ Result<std::optional<std::vector<SortItem>>> Weigh(CommandContext& context,
         weight = item.element;
       }
       if (request.by_text) {
+        if (weight) CAIRN_RETURN_IF_ERROR(gathered.Add(weight->size()));
         item.weight = std::move(weight);
       } else if (weight) {
         const std::optional<double> score = ParseWeight(*weight);
@@ -267,10 +270,12 @@ using Shown = std::vector<std::optional<Bytes>>;
 Result<Shown> Show(CommandContext& context, const SortRequest& request,
                    std::vector<SortItem>& items) {
   const SortSlice slice = SliceOf(request, items.size());
+  Gathered gathered(context);
   Shown shown;
   for (uint64_t i = slice.begin; i < slice.begin + slice.count; ++i) {
     for (const SortPattern& pattern : request.shown) {
       CAIRN_ASSIGN_OR_RETURN(std::optional<Bytes> value, pattern.Read(context, items[i].element));
+      CAIRN_RETURN_IF_ERROR(gathered.Add(value ? value->size() : 0));
       shown.push_back(std::move(value));
     }
     if (request.shown.empty()) shown.emplace_back(std::move(items[i].element));

@@ -37,8 +37,8 @@ Result<std::optional<Bytes>> SortPattern::Read(doors::CommandContext& context,
   CAIRN_ASSIGN_OR_RETURN(StringValue string, StringValue::Load(context, key));
   NoteSortRead(context, key, string.exists() || string.wrong_type());
   if (string.wrong_type() || !string.exists()) return std::optional<Bytes>();
-  CAIRN_ASSIGN_OR_RETURN(const BytesView text, string.ReadAll());
-  return std::optional(Bytes(text));
+  CAIRN_ASSIGN_OR_RETURN(Bytes text, string.Read(0, string.size()));
+  return std::optional(std::move(text));
 }
 
 void NoteSortRead(doors::CommandContext& context, BytesView key, bool found) {

@@ -146,12 +146,16 @@ TEST_F(ServerCommandsTest, ResetStatStartsEverythingAnew) {
   EXPECT_GE(figure("total_connections_received"), 20);
   EXPECT_GE(figure("total_commands_processed"), 20);
   EXPECT_GE(figure("keyspace_misses"), 20);
+  server_.Play("SET k v\nGET k");
+  EXPECT_GE(figure("keyspace_hits"), 1);
   TestClient client = server_.Connect();
   EXPECT_EQ(client.Run({"CONFIG", "RESETSTAT"}), "OK");
   EXPECT_LT(figure("total_connections_received"), 5);
   EXPECT_LT(figure("total_commands_processed"), 5);
   EXPECT_LT(figure("total_net_input_bytes"), 500);
   EXPECT_EQ(figure("total_error_replies"), 0);
+  EXPECT_EQ(figure("keyspace_misses"), 0);
+  EXPECT_EQ(figure("keyspace_hits"), 0);
 }
 
 TEST_F(ServerCommandsTest, LatencyTrackingIsShownAsTheSettingsSay) {

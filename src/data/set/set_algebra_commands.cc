@@ -12,6 +12,7 @@
 #include "data/set/commands.h"
 #include "data/value/entry.h"
 #include "data/value/fields.h"
+#include "data/value/gathered.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/command.h"
 
@@ -68,24 +69,24 @@ Result<void> VisitIntersection(std::vector<Fields>& sets, FunctionRef<bool(Bytes
   });
 }
 
-Result<Members> Intersection(std::vector<Fields>& sets) {
+Result<Members> Intersection(std::vector<Fields>& sets, Gathered& gathered) {
   Members members;
   Result<void> room;
   CAIRN_RETURN_IF_ERROR(VisitIntersection(sets, [&](BytesView member) {
     members.emplace_back(member);
-    room = sets.front().Gather(member.size());
+    room = gathered.Add(member.size());
     return room.ok();
   }));
   if (!room.ok()) return room.error();
   return members;
 }
 
-Result<Members> Union(std::vector<Fields>& sets) {
+Result<Members> Union(std::vector<Fields>& sets, Gathered& gathered) {
   Members members;
   for (Fields& set : sets) {
     CAIRN_RETURN_IF_ERROR(set.ForEachInAnyOrder([&](BytesView member, BytesView) -> Result<bool> {
       members.emplace_back(member);
-      CAIRN_RETURN_IF_ERROR(set.Gather(member.size()));
+      CAIRN_RETURN_IF_ERROR(gathered.Add(member.size()));
       return true;
     }));
   }
@@ -97,7 +98,7 @@ Result<Members> Union(std::vector<Fields>& sets) {
 
 // What the first set has and none of the others. Of the others, those that are smaller than the
 // first are read; it is cheaper to look in the larger ones for each member of the first.
-Result<Members> Difference(std::vector<Fields>& sets) {
+Result<Members> Difference(std::vector<Fields>& sets, Gathered& gathered) {
   Fields& first = sets.front();
   if (first.count() == 0) return Members();
   std::unordered_set<Bytes> excluded;
@@ -109,7 +110,7 @@ Result<Members> Difference(std::vector<Fields>& sets) {
     }
     CAIRN_RETURN_IF_ERROR(set.ForEachInAnyOrder([&](BytesView member, BytesView) -> Result<bool> {
       excluded.emplace(member);
-      CAIRN_RETURN_IF_ERROR(set.Gather(member.size()));
+      CAIRN_RETURN_IF_ERROR(gathered.Add(member.size()));
       return true;
     }));
   }
@@ -119,14 +120,14 @@ Result<Members> Difference(std::vector<Fields>& sets) {
     if (excluded.contains(member)) return true;
     CAIRN_ASSIGN_OR_RETURN(const bool found, InAny(larger, member));
     if (found) return true;
-    CAIRN_RETURN_IF_ERROR(first.Gather(member.size()));
+    CAIRN_RETURN_IF_ERROR(gathered.Add(member.size()));
     members.push_back(std::move(member));
     return true;
   }));
   return members;
 }
 
-using Operation = Result<Members> (*)(std::vector<Fields>& sets);
+using Operation = Result<Members> (*)(std::vector<Fields>& sets, Gathered& gathered);
 
 // As a set of these members would show them (fields.h): few integers are sorted.
 void SortIntegers(Members& members) {
@@ -152,7 +153,8 @@ template <Operation operation>
 Result<void> Show(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(auto sets, LoadSets(context, context.args.subspan(1)));
   if (!sets) return context.Fail(kWrongType);
-  CAIRN_ASSIGN_OR_RETURN(Members members, operation(*sets));
+  Gathered gathered(context);
+  CAIRN_ASSIGN_OR_RETURN(Members members, operation(*sets, gathered));
   SortIntegers(members);
   context.reply.SetHeader(members.size());
   for (const Bytes& member : members) context.reply.Bulk(member);
@@ -165,7 +167,8 @@ template <Operation operation>
 Result<void> Store(CommandContext& context) {
   CAIRN_ASSIGN_OR_RETURN(auto sets, LoadSets(context, context.args.subspan(2)));
   if (!sets) return context.Fail(kWrongType);
-  CAIRN_ASSIGN_OR_RETURN(const Members members, operation(*sets));
+  Gathered gathered(context);
+  CAIRN_ASSIGN_OR_RETURN(const Members members, operation(*sets, gathered));
   const std::string_view destination = context.args[1];
   context.reply.Integer(static_cast<int64_t>(members.size()));
   if (members.empty()) {

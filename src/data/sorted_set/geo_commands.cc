@@ -358,10 +358,13 @@ struct Found {
 
 Result<std::vector<Found>> Find(SortedSet& set, const Search& search) {
   std::vector<Found> found;
+  Result<void> room;
   const auto enough = [&] { return search.any && found.size() >= search.count; };
   const auto visit = [&](BytesView member, double score) {
     const Place place = PlaceOf(score);
     if (const auto distance = geo::DistanceWithin(search.shape, place)) {
+      room = set.Gather(member.size() + sizeof(Found));
+      if (!room.ok()) return false;
       found.push_back({Bytes(member), score, *distance / search.unit, place});
     }
     return !enough();
@@ -370,6 +373,7 @@ Result<std::vector<Found>> Find(SortedSet& set, const Search& search) {
     const OrderRange range = ScoreRange({static_cast<double>(cells.first), false},
                                         {static_cast<double>(cells.end), true});
     CAIRN_RETURN_IF_ERROR(set.Visit(range, {}, visit));
+    if (!room.ok()) return room.error();
     if (enough()) break;
   }
   if (search.sorting == Sorting::kAscending) {

@@ -15,6 +15,7 @@
 #include "data/sorted_set/sorted_set.h"
 #include "data/sorted_set/sorted_set_args.h"
 #include "data/value/fields.h"
+#include "data/value/gathered.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/command.h"
 
@@ -101,7 +102,8 @@ double Combine(Aggregate aggregate, double a, double b) {
 enum class Operation { kUnion, kIntersection, kDifference };
 
 struct Request {
-  std::vector<Source> sources;
+  Gathered gathered;
+  std::vector<Source> sources = {};
   Aggregate aggregate = Aggregate::kSum;
   WithScores with_scores = WithScores::kNo;
   uint64_t limit = 0;  // of ZINTERCARD; 0: none
@@ -112,11 +114,17 @@ struct Request {
 using Members = std::vector<ScoredMember>;
 
 Result<Members> Union(Request& request) {
+  // Each member stands in the map and in the result.
+  constexpr size_t kCopies = 2;
   std::unordered_map<Bytes, double> scores;
   for (Source& source : request.sources) {
     CAIRN_RETURN_IF_ERROR(source.ForEach([&](BytesView member, double score) -> Result<bool> {
       const auto [found, is_new] = scores.try_emplace(Bytes(member), score);
-      if (!is_new) found->second = Combine(request.aggregate, found->second, score);
+      if (is_new) {
+        CAIRN_RETURN_IF_ERROR(request.gathered.Add(kCopies * member.size()));
+      } else {
+        found->second = Combine(request.aggregate, found->second, score);
+      }
       return true;
     }));
   }
@@ -135,6 +143,7 @@ Result<Members> Intersection(Request& request) {
       if (!other) return true;
       score = Combine(request.aggregate, score, *other);
     }
+    CAIRN_RETURN_IF_ERROR(request.gathered.Add(member.size()));
     members.push_back({Bytes(member), score});
     return members.size() != request.limit;
   };
@@ -149,6 +158,7 @@ Result<Members> Difference(Request& request) {
       CAIRN_ASSIGN_OR_RETURN(const std::optional<double> other, request.sources[i].Find(member));
       if (other) return true;
     }
+    CAIRN_RETURN_IF_ERROR(request.gathered.Add(member.size()));
     members.push_back({Bytes(member), score});
     return true;
   };
@@ -211,7 +221,7 @@ void ParseOptions(ArgParser& parser, Operation operation, Output output, Request
 // before the options, as Redis does.
 Result<Request> ParseRequest(CommandContext& context, ArgParser& parser, Operation operation,
                              Output output) {
-  Request request;
+  Request request{.gathered = Gathered(context)};
   const int64_t numkeys = parser.Integer();
   if (!parser.ok()) return request;
   if (numkeys < 1) {

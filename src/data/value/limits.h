@@ -25,7 +25,8 @@ inline constexpr size_t kMaxRowsFlushedSingly = 10'000;
 // SCAN positions that are remembered between calls, over all clients.
 inline constexpr size_t kMaxScanCursors = 16'384;
 inline constexpr size_t kMaxScanCursorBytes = 64UL * 1024 * 1024;
-// What one SCAN returns; it ends early, and the cursor tells that there is more.
+// What one SCAN, HSCAN, SSCAN or ZSCAN returns; it ends early, and the cursor tells that there is
+// more.
 inline constexpr size_t kMaxScanReplyBytes = 1024UL * 1024;
 
 // The most members that SRANDMEMBER and its like return when they may return one again.

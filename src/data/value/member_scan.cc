@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "data/value/limits.h"
 #include "data/value/value_info.h"
 #include "doors/resp/arg_parser.h"
 #include "doors/resp/glob.h"
@@ -47,13 +48,16 @@ struct Step {
 // Writes the members that match.
 class StepWriter {
  public:
-  StepWriter(Step& step, const MemberScan& scan, const Options& options, int protocol)
-      : step_(step), scan_(scan), options_(options), writer_(step.reply, protocol) {}
+  StepWriter(Step& step, const MemberScan& scan, const Options& options,
+             const net::RespWriter& reply)
+      : step_(step), scan_(scan), options_(options), writer_(reply.Beside(step.reply)) {}
 
-  void Add(BytesView member, BytesView value) {
-    if (!doors::GlobMatch(options_.pattern, member)) return;
+  // Returns whether there is room for the next one.
+  bool Add(BytesView member, BytesView value) {
+    if (!doors::GlobMatch(options_.pattern, member)) return true;
     scan_.write(writer_, member, value);
     ++step_.members;
+    return !writer_.full();
   }
 
  private:
@@ -66,11 +70,10 @@ class StepWriter {
 Result<Step> TakeAll(CommandContext& context, Collection collection, const MemberScan& scan,
                      const Options& options) {
   Step step;
-  StepWriter writer(step, scan, options, context.caller.protocol);
+  StepWriter writer(step, scan, options, context.reply);
   CAIRN_RETURN_IF_ERROR(scan.visit_in_order(std::move(collection),
                                             [&](BytesView member, BytesView value) -> Result<bool> {
-                                              writer.Add(member, value);
-                                              return true;
+                                              return writer.Add(member, value);
                                             }));
   return step;
 }
@@ -78,11 +81,12 @@ Result<Step> TakeAll(CommandContext& context, Collection collection, const Membe
 Result<Step> TakeStep(CommandContext& context, Elements& elements, const MemberScan& scan,
                       const SuffixRange& range, const Options& options) {
   Step step;
-  StepWriter writer(step, scan, options, context.caller.protocol);
+  StepWriter writer(step, scan, options, context.reply);
   std::optional<Error> error;
   int64_t visited = 0;
   const auto visit = [&](BytesView suffix, BytesView value) {
-    if (visited++ == options.count) {
+    // Many that are large end the step early: the cursor tells that there is more.
+    if (visited++ == options.count || step.reply.size() > kMaxScanReplyBytes) {
       step.next = suffix;
       return false;
     }
@@ -92,8 +96,7 @@ Result<Step> TakeStep(CommandContext& context, Elements& elements, const MemberS
                     fmt::format("the element {} is no member", Printable(suffix))};
       return false;
     }
-    writer.Add(*member, value);
-    return true;
+    return writer.Add(*member, value);
   };
   CAIRN_RETURN_IF_ERROR(elements.Scan(range, {}, visit));
   if (error) return *error;

@@ -35,7 +35,7 @@ struct MemberScan {
 // or from before the key was deleted and made again, is one that is not known, and starts over:
 // members may be returned again, but none that is there throughout is missed. A collection that
 // Redis would keep in one piece (value_info.h) comes at once and in order, whatever COUNT says; of
-// all others a step is COUNT members.
+// all others a step is COUNT members, or fewer if they are large (kMaxScanReplyBytes).
 Result<void> ScanMembers(doors::CommandContext& context, ScanCursors& cursors,
                          const EncodingLimits& limits, const MemberScan& scan);
 

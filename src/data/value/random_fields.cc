@@ -102,7 +102,9 @@ Result<std::vector<Field>> PickDistinctFields(const doors::CommandContext& conte
     const uint64_t attempts = 4 * count + kWindow;
     for (uint64_t i = 0; i < attempts && picked.size() < count; ++i) {
       CAIRN_ASSIGN_OR_RETURN(Field field, PickNearRandomPlace(fields, random));
-      if (seen.insert(field.member).second) picked.push_back(std::move(field));
+      if (!seen.insert(field.member).second) continue;
+      CAIRN_RETURN_IF_ERROR(fields.Gather(2 * field.member.size() + field.value.size()));
+      picked.push_back(std::move(field));
     }
     if (picked.size() == count) return picked;
   }
