@@ -167,8 +167,7 @@ TEST(SchedulesTest, CommandsDoTheSameAlsoInATransaction) {
       HasSubstr("every_seconds\":60"));
   EXPECT_THAT(run({"FN.SCHEDULE", "DISABLE", "t_test01/shop/nightly"}),
               HasSubstr("enabled\":false"));
-  EXPECT_THAT(run({"FN.SCHEDULE", "ENABLE", "t_test01/shop/nightly"}),
-              HasSubstr("enabled\":true"));
+  EXPECT_THAT(run({"FN.SCHEDULE", "ENABLE", "t_test01/shop/nightly"}), HasSubstr("enabled\":true"));
   EXPECT_THAT(run({"FN.SCHEDULE", "LIST", "t_test01/shop", "LIMIT", "1"}), HasSubstr("nightly"));
   EXPECT_THAT(run({"FN.SCHEDULE", "SET", "t_test01/shop/nightly", "OVERLAP", "x"}),
               HasSubstr("CS_VALIDATION_FAILED OVERLAP is one of"));

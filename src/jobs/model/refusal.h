@@ -9,7 +9,8 @@
 
 // Why an operation on jobs was refused (base/refusal.h).
 //
-//   LEASE_LOST you no longer hold the lease of job_…   →  -LEASE_LOST you no longer hold the lease of job_…
+//   LEASE_LOST you no longer hold the lease of job_…   →  -LEASE_LOST you no longer hold the lease
+//   of job_…
 //                                                 →  409 {"error":"the lease…","code":"LEASE_LOST"}
 namespace cairn::jobs {
 
