@@ -19,7 +19,8 @@ struct ServerAccess {
 };
 
 // One running server, asked over HTTP by a command. An answer of 300 or more is an Error with the
-// server's own words.
+// server's own words; its code says whose fault it is: kUnavailable is the server's, any other the
+// request's.
 class ApiClient {
  public:
   explicit ApiClient(const ServerAccess& server,

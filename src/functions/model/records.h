@@ -204,7 +204,8 @@ struct Usage {
 // {"activation_id","tenant","namespace","function","ref":{"alias","version"},"trigger":{"type"},
 //  "status","start_ms","end_ms","duration_ms","result_truncated","error","request_id",
 //  "resolved_version","result","usage":{"cpu_us","peak_memory_bytes","cold"},"limit_hit","retries"}
-// Times and results that are not known yet are null.
+// Times and results that are not known yet are null. Once it is known which version is run,
+// `ref.version` is stored as that one, beside the alias: what was asked for is in the request.
 //
 //   queued ─→ running ─→ success, error, timeout
 struct Activation {
