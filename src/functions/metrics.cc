@@ -83,6 +83,9 @@ void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& ca
   writer.Counter("cs_invoker_code_missing_total",
                  "Of these, those whose code was not stored and had to be compiled first.",
                  static_cast<double>(cache.compiled));
+  writer.Counter("cs_sandbox_warm_loads_total",
+                 "Children made ready for aliases that keep some warm.",
+                 static_cast<double>(sandbox.warm_loads));
   writer.Counter("cs_sandbox_compiles_total",
                  "Bundles that were compiled, most of them to be published.",
                  static_cast<double>(sandbox.compiles));

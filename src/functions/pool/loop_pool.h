@@ -44,6 +44,7 @@ struct SandboxPool::State {
   std::atomic<int64_t> forks = 0;
   std::atomic<int64_t> crashes = 0;
   std::atomic<int64_t> compiles = 0;
+  std::atomic<int64_t> warm_loads = 0;
   std::atomic<uint32_t> sandbox = 0;
 };
 

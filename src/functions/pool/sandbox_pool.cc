@@ -82,6 +82,7 @@ SandboxStats SandboxPool::stats() const {
           .crashes = state_->crashes,
           .zygotes = state_->zygote.starts(),
           .compiles = state_->compiles,
+          .warm_loads = state_->warm_loads,
           .warm_wanted = warm_wanted,
           .warm_missing = warm_missing,
           .sandbox = state_->sandbox};

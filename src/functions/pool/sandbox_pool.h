@@ -45,6 +45,7 @@ struct SandboxStats {
   int64_t crashes = 0;       // children that ended in the middle of a run
   int64_t zygotes = 0;       // started
   int64_t compiles = 0;      // bundles compiled, or found not to compile
+  int64_t warm_loads = 0;    // children that KeepWarm has made ready, since the start
   int64_t warm_wanted = 0;   // children of KeepWarm
   int64_t warm_missing = 0;  // of these, at the last look
   uint32_t sandbox = 0;      // parts in force, SandboxPart; 0 before the first child
