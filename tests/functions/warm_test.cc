@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/value.hpp>
-#include <charconv>
+#include <cstdlib>
 #include <string>
 
 #include "tests/functions/functions_server.h"

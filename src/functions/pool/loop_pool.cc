@@ -392,8 +392,8 @@ awaitable<bool> SandboxPool::LoopPool::StartWarm(WarmTarget target) {
   const RunOutcome outcome = co_await RunIn(*child, std::move(request), host);
   const bool loaded = outcome.status == RunStatus::kSuccess;
   if (loaded) {
-    ++state_->warm_loads;
     Release(*std::move(child));
+    ++state_->warm_loads;
   } else {
     Drop(*child);
   }
