@@ -63,7 +63,9 @@ TEST(DocumentationTest, TheMetricsTableNamesWhatIsServedAndNothingElse) {
   std::map<std::string, std::string> documented = DocumentedMetrics();
   std::map<std::string, std::string> served = ServedMetrics(metrics->body);
   for (const auto& [name, text] : served) {
-    if (IsOfFunctions(name)) EXPECT_EQ(documented[name], text) << name;
+    if (IsOfFunctions(name)) {
+      EXPECT_EQ(documented[name], text) << name;
+    }
   }
   std::erase_if(documented, [](const auto& row) { return IsOfFunctions(row.first); });
   std::erase_if(served, [](const auto& row) { return IsOfFunctions(row.first); });

@@ -111,7 +111,7 @@ HttpResponse Refusal(const Error& error, std::string_view request_id) {
   return response;
 }
 
-awaitable<Result<HttpReply>> Refused(Error error, std::string request_id) {
+awaitable<Result<HttpReply>> RefusedAs(Error error, std::string request_id) {
   co_return HttpReply(Refusal(error, request_id));
 }
 
@@ -232,7 +232,7 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
 
 awaitable<Result<HttpReply>> AnyWeb(SharedParts parts, const RouteCall& call) {
   Result<Invocation> parsed = ParseWeb(call, parts->random);
-  if (!parsed.ok()) return Refused(parsed.error(), call.request.request_id);
+  if (!parsed.ok()) return RefusedAs(parsed.error(), call.request.request_id);
   auto invocation = std::make_shared<const Invocation>(*std::move(parsed));
   net::HttpLateResponse late;
   late.run = [parts = std::move(parts), invocation] { return RunWeb(parts, invocation); };

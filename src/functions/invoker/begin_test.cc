@@ -58,7 +58,7 @@ class BeginTest : public testing::ControlTest {
             .tenant = kFunction.tenant,
             .ns = kFunction.ns,
             .ref = {.function = kFunction.name, .alias = "prod"},
-            .trigger = {.type = TriggerType::kApi, .source = std::string(kAsyncSource)},
+            .trigger = {.type = TriggerType::kApi, .source = ApiSource(/*sync=*/false, "")},
             .principal = {.sub = "user:1", .roles = {}},
             .deadline_ms = clock_.Now().millis() + kDeadlineMs,
             .event = "{}"};
