@@ -10,12 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/base64.h"
 #include "doors/access/principal.h"
 #include "doors/http/request_values.h"
 #include "functions/activation/activations.h"
 #include "functions/activation/views.h"
 #include "functions/control/context.h"
-#include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
 #include "functions/model/json_writer.h"
@@ -202,8 +202,7 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   Invocation invocation{.function = FunctionOf(call)};
   CAIRN_RETURN_IF_ERROR(CheckAllowed(call, invocation.function));
   CAIRN_ASSIGN_OR_RETURN(invocation.ref, ParseRef(invocation.function, call.PathValue("ref")));
-  CAIRN_ASSIGN_OR_RETURN(invocation.event,
-                         GatewayEvent(call.request, OwnPath(call.request)));
+  CAIRN_ASSIGN_OR_RETURN(invocation.event, GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
   if (call.request.trace_parent) {
     invocation.trigger.source =
