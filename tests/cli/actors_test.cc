@@ -64,8 +64,8 @@ TEST_F(ActorsCommandTest, AScriptWritesAnActorAndAKeyInOneCommit) {
       "redis.call('ACTOR.PUT', ARGV[1], 'a', 'from a script') "
       "redis.call('SET', KEYS[1], 'too') "
       "return redis.call('ACTOR.GET', ARGV[1], 'a')[1]";
-  EXPECT_EQ(server_.Command({"EVAL", script, "1", "key", id}), "from a script");
-  EXPECT_EQ(server_.Command({"GET", "key"}), "too");
+  EXPECT_EQ(server_.Command({"EVAL", script, "1", "key", id}), "\"from a script\"");
+  EXPECT_EQ(server_.Command({"GET", "key"}), "\"too\"");
   const std::string fails =
       "redis.call('SET', KEYS[1], 'again') "
       "return redis.call('ACTOR.BATCH', ARGV[1], 'IFABSENT', 'a', 'DROP')";
