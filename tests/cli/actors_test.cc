@@ -95,7 +95,8 @@ TEST_F(ActorsCommandTest, TheLimitsTableNamesWhatIsServedAndNothingElse) {
   const Result<net::HttpResponse> response = server_.Http().Get("/v1/actors/limits");
   ASSERT_TRUE(response.ok());
   std::map<std::string, std::string> served;
-  for (const auto& [name, value] : json::parse(response->body).as_object()) {
+  const json::value limits = json::parse(response->body);
+  for (const auto& [name, value] : limits.as_object()) {
     served[name] = json::serialize(value);
   }
   EXPECT_EQ(documented, served);
