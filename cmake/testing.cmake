@@ -57,6 +57,7 @@ set(CAIRN_SUITES_ON_postgres_doors DispatcherTest.*)
 set(CAIRN_SUITES_ON_postgres_data
     HashCommandsTest.*:ListCommandsTest.*:TransactionsTest.*:TransactionsRaceTest.*:TrackingOnASharedStoreTest.*)
 set(CAIRN_SUITES_ON_postgres_seats *)
+set(CAIRN_SUITES_ON_postgres_actors *)
 set(CAIRN_SUITES_ON_postgres_jobs *)
 set(CAIRN_SUITES_ON_postgres_view View*)
 set(CAIRN_SUITES_ON_postgres_functions

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/resp/commands.h"
+#include "base/random.h"
 #include "data/commands.h"
 #include "doors/resp/command_audit.h"
 #include "doors/testing/test_server.h"
@@ -33,7 +35,8 @@ class AuditTest : public ::testing::Test {
  protected:
   AuditTest()
       : server_({.add_commands =
-                     [](doors::Instance& instance) {
+                     [this](doors::Instance& instance) {
+                       actors::AddActorCommands(instance, policy_);
                        data::AddDataCommands(instance);
                        jobs::AddJobCommands(instance);
                        seats::AddSeatCommands(instance, "");
@@ -84,6 +87,8 @@ class AuditTest : public ::testing::Test {
     return at == std::string::npos ? path : path.replace(at, 6, job_);
   }
 
+  SeededRandom random_{1};
+  actors::Policy policy_{.random = random_};
   doors::testing::TestServer server_;
   std::string job_;
 };
@@ -158,14 +163,16 @@ TEST_F(AuditTest, EveryOperatorsCommandIsAuditedOrSaysWhyNot) {
         "job.approve",      "job.reject",     "job.move",         "job.retry",
         "job.replay",       "job.delete",     "job.priority",     "queue.pause",
         "queue.resume",     "queue.drain",    "queue.clear",      "queue.delete",
-        "queue.config",     "queue.throttle", "queue.unthrottle", "queue.concurrency"}) {
+        "queue.config",     "queue.throttle", "queue.unthrottle", "queue.concurrency",
+        "actor.destroy"}) {
     const doors::Command* const row = table.FindByName(name);
     ASSERT_NE(row, nullptr) << name;
     EXPECT_TRUE(row->is_audited) << name;
   }
   // What happens all day is not.
-  for (const std::string_view name : {"set", "del", "eval", "fcall", "job.enqueue", "job.fetch",
-                                      "job.ack", "seat.reserve", "seat.pay", "publish", "sort"}) {
+  for (const std::string_view name :
+       {"set", "del", "eval", "fcall", "job.enqueue", "job.fetch", "job.ack", "seat.reserve",
+        "seat.pay", "actor.put", "actor.batch", "publish", "sort"}) {
     EXPECT_FALSE(table.FindByName(name)->is_audited) << name;
   }
 }

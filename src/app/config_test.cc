@@ -66,6 +66,7 @@ const std::map<std::string, Sample>& Samples() {
       {"functions.function_rate", {"20", "20"}},
       {"functions.allow", {"loopback,10.1.0.0/16", "\"loopback,10.1.0.0/16\""}},
       {"functions.secret_file", {"/srv/secrets", "\"/srv/secrets\""}},
+      {"actors.quota", {"2GiB", "\"2GiB\""}},
       {"view.file", {"v.sqlite", "\"v.sqlite\""}},
       {"tls.cert", {"c.pem", "\"c.pem\""}},
       {"tls.key", {"k.pem", "\"k.pem\""}},

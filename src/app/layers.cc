@@ -14,6 +14,7 @@ house::Layers MakeLayers() {
   layers.push_back(jobs::MakeJobsLayer(gaps));
   layers.push_back(seats::MakeSeatsLayer());
   layers.push_back(functions::MakeFunctionsLayer());
+  layers.push_back(actors::MakeActorsLayer());
   layers.push_back(view::MakeViewLayer(gaps));
   return layers;
 }

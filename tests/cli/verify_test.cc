@@ -55,7 +55,7 @@ TEST_F(VerifyCommandTest, ChecksTheLayersOfAStoreThatNobodyServes) {
   const Finished finished = Verify({"--data", data()});
   EXPECT_EQ(finished.status.code, 0) << finished.err;
   EXPECT_THAT(finished.out, AllOf(HasSubstr("data: "), HasSubstr("jobs: "), HasSubstr("seats: "),
-                                  HasSubstr("rows are sound.")));
+                                  HasSubstr("actors: "), HasSubstr("rows are sound.")));
 }
 
 TEST_F(VerifyCommandTest, AsksTheServerThatUsesTheStore) {

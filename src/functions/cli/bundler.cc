@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/base64.h"
 #include "functions/cli/tool.h"
-#include "functions/model/base64.h"
 #include "functions/model/source_map.h"
 
 namespace cairn::functions::cli {

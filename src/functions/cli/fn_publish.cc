@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/base64.h"
 #include "base/bytes.h"
 #include "functions/cli/call.h"
 #include "functions/cli/fn_actions.h"
 #include "functions/cli/fn_options.h"
 #include "functions/cli/folder.h"
 #include "functions/cli/target.h"
-#include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/names.h"
 #include "functions/model/source_map.h"

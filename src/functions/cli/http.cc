@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/base64.h"
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "functions/cli/call.h"
 #include "functions/cli/folder.h"
 #include "functions/cli/verbs.h"
-#include "functions/model/base64.h"
 #include "functions/model/limits.h"
 
 // cairn http invoke PATH: functions as the web sees them, through the gateway.

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/base64.h"
 #include "functions/cli/call.h"
-#include "functions/model/base64.h"
 
 namespace cairn::functions::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "base/base64.h"
 #include "base/bytes.h"
-#include "functions/model/base64.h"
 #include "functions/model/json_writer.h"
 #include "functions/model/limits.h"
 

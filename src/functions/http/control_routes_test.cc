@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "base/base64.h"
 #include "base/log.h"
 #include "data/commands.h"
 #include "doors/testing/test_server.h"
 #include "functions/control/verify.h"
-#include "functions/model/base64.h"
 #include "functions/model/limits.h"
 #include "functions/model/manifest.h"
 #include "net/http/client.h"

@@ -10,13 +10,13 @@
 #include <string_view>
 #include <utility>
 
+#include "base/base64.h"
 #include "doors/access/principal.h"
 #include "doors/http/request_values.h"
 #include "doors/resp/arg_parser.h"
 #include "functions/activation/activations.h"
 #include "functions/activation/views.h"
 #include "functions/control/context.h"
-#include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
 #include "functions/model/json_writer.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "functions/model/base64.h"
+#include "base/base64.h"
 #include "functions/model/json_writer.h"
 #include "functions/model/limits.h"
 

@@ -14,8 +14,8 @@
 #include <mutex>
 #include <optional>
 
+#include "base/base64.h"
 #include "doors/resp/arg_parser.h"
-#include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
 #include "functions/model/json_writer.h"

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/bytes.h"
-#include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_writer.h"
 #include "functions/model/limits.h"

@@ -1,8 +1,8 @@
-#include "functions/model/base64.h"
+#include "base/base64.h"
 
 #include <gtest/gtest.h>
 
-namespace cairn::functions {
+namespace cairn {
 namespace {
 
 TEST(Base64Test, TextsOfTheStandard) {
@@ -29,4 +29,4 @@ TEST(Base64Test, OtherSpellingsAreRefused) {
 }
 
 }  // namespace
-}  // namespace cairn::functions
+}  // namespace cairn

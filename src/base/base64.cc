@@ -1,9 +1,9 @@
-#include "functions/model/base64.h"
+#include "base/base64.h"
 
 #include <array>
 #include <cstdint>
 
-namespace cairn::functions {
+namespace cairn {
 namespace {
 
 constexpr std::string_view kAlphabet =
@@ -70,4 +70,4 @@ std::optional<Bytes> Base64Decode(std::string_view text) {
   return bytes;
 }
 
-}  // namespace cairn::functions
+}  // namespace cairn
