@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "doors/access/why_not.h"
+
 namespace cairn::admin {
 namespace {
 
@@ -45,8 +47,12 @@ class GuardTest : public ::testing::Test {
     return std::get<net::HttpResponse>(reply.get());
   }
 
-  const std::shared_ptr<doors::Principal> ali_ =
-      std::make_shared<doors::Principal>("ali", "worker", std::vector<std::string_view>(), nullptr);
+  static std::shared_ptr<doors::Principal> NewAli() {
+    return std::make_shared<doors::Principal>("ali", "worker", std::vector<std::string_view>(),
+                                              nullptr);
+  }
+
+  std::shared_ptr<doors::Principal> ali_ = NewAli();
   int asked_ = 0;  // how often it was asked whose the secret is
   Guard guard_{
       {.identify = [this](std::string_view secret) -> std::shared_ptr<const doors::Principal> {
@@ -120,8 +126,16 @@ TEST_F(GuardTest, WhoAsksIsFoundOutOncePerRequestUnlessTheKeyEndsMeanwhile) {
   EXPECT_EQ(Handle(request).status, 200);
   EXPECT_EQ(asked_, asked);
   ali_->End();
+  ali_ = NewAli();  // the key was changed
   EXPECT_EQ(Handle(request).status, 200) << "identified again";
   EXPECT_EQ(asked_, asked + 1);
+}
+
+TEST_F(GuardTest, WhoHasEndedIsToldSo) {
+  ali_->End();
+  const net::HttpResponse response = Ask("/metrics", {{"X-API-Key", "sesame"}});
+  EXPECT_EQ(response.status, 401);
+  EXPECT_NE(response.body.find(doors::kExpiredKey), std::string::npos) << response.body;
 }
 
 TEST_F(GuardTest, BodyLimitIsTheHandlersOwnForThoseLetThrough) {

@@ -130,7 +130,8 @@ class KeyringTest : public ::testing::Test {
   }
   std::string RoleOf(const std::string& secret) {
     const auto who = keyring_.Identify(secret);
-    return who == nullptr ? "nobody" : who->role();
+    if (who == nullptr) return "nobody";
+    return who->ended() ? "nobody any more" : who->role();
   }
 
   TestServer server_{{.add_commands = AddThingCommands}};
@@ -161,7 +162,8 @@ TEST_F(KeyringTest, AKeyThatExpiresEndsAndLeavesTheDoorClosed) {
   ASSERT_NE(who, nullptr);
   EXPECT_FALSE(who->ended());
   server_.clock().AdvanceMillis(1'000);
-  EXPECT_EQ(RoleOf("brief"), "nobody");
+  EXPECT_EQ(RoleOf("brief"), "nobody any more");
+  EXPECT_FALSE(keyring_.Identify("brief")->Allows("jobs.read"));
   keyring_.EndExpired();
   EXPECT_TRUE(who->ended());
   EXPECT_EQ(RoleOf(""), "nobody");

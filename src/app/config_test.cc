@@ -64,6 +64,7 @@ const std::map<std::string, Sample>& Samples() {
       {"functions.cache", {"64MiB", "\"64MiB\""}},
       {"functions.tenant_rate", {"200", "200"}},
       {"functions.function_rate", {"20", "20"}},
+      {"functions.client_rate", {"30", "30"}},
       {"functions.allow", {"loopback,10.1.0.0/16", "\"loopback,10.1.0.0/16\""}},
       {"functions.secret_file", {"/srv/secrets", "\"/srv/secrets\""}},
       {"actors.quota", {"2GiB", "\"2GiB\""}},

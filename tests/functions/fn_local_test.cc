@@ -316,7 +316,7 @@ TEST_F(FnLocalTest, EachFlagIsCheckedBeforeAnythingIsRun) {
       {{"test", "code", "--secret", "NONE"}, "secrets"},
       {{"test", "code", "--bundle", "maybe"}, "expected auto, always or never"},
       {{"test", "code", "--allow", "everywhere"}, "--allow 'everywhere'"},
-      {{"test", "code", "more"}, "usage: cairn fn test [DIR]"},
+      {{"test", "code", "more"}, "usage: cairn fn test [DIR|FUNCTION]"},
       {{"test", "code", "--evnt", "{}"}, "did you mean '--event'?"},
       {{"tets", "code"}, "did you mean 'test'?"},
       {{"dev", "code", "--port", "65536"}, "--port"},

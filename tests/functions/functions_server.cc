@@ -69,8 +69,8 @@ JsonAnswer FunctionsServer::Call(std::string_view method, std::string_view targe
           .text = response->body};
 }
 
-void FunctionsServer::Publish(std::string_view name, std::string_view source,
-                              std::string_view manifest, std::string_view config) {
+JsonAnswer FunctionsServer::TryPublish(std::string_view name, std::string_view source,
+                                       std::string_view manifest, std::string_view config) {
   json::object whole = UsualManifest();
   const json::value changed = json::parse(manifest);
   for (const auto& [member, value] : changed.as_object()) whole[member] = value;
@@ -78,8 +78,13 @@ void FunctionsServer::Publish(std::string_view name, std::string_view source,
   const json::object files{{"function.js", Base64(source)},
                            {"manifest.json", Base64(json::serialize(whole))}};
   const json::object request{{"files", files}, {"config", json::parse(config)}, {"alias", "live"}};
-  const JsonAnswer answer =
-      Call("POST", fmt::format("{}/functions/{}/versions", kBase, name), json::serialize(request));
+  return Call("POST", fmt::format("{}/functions/{}/versions", kBase, name),
+              json::serialize(request));
+}
+
+void FunctionsServer::Publish(std::string_view name, std::string_view source,
+                              std::string_view manifest, std::string_view config) {
+  const JsonAnswer answer = TryPublish(name, source, manifest, config);
   if (answer.status != 201) throw std::runtime_error("not published: " + answer.text);
 }
 

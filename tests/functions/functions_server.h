@@ -33,6 +33,9 @@ class FunctionsServer {
   // publish. Throws, which fails the test, unless it is published.
   void Publish(std::string_view name, std::string_view source, std::string_view manifest = "{}",
                std::string_view config = "{}");
+  // The same for what may be refused.
+  JsonAnswer TryPublish(std::string_view name, std::string_view source,
+                        std::string_view manifest = "{}", std::string_view config = "{}");
 
   // The answer of :invoke, with the alias "live".
   JsonAnswer Invoke(std::string_view name, std::string_view event = "{}",

@@ -31,7 +31,7 @@ TEST(SourceMapTest, APlaceIsThatOfTheLastSegmentBeforeIt) {
   EXPECT_THAT(FindOne(map, {1, 1}), Optional(SourcePlace{"lib/add.ts", {1, 8}}));
   EXPECT_THAT(FindOne(map, {1, 12}), Optional(SourcePlace{"lib/add.ts", {1, 17}}));
   EXPECT_THAT(FindOne(map, {7, 9}), Optional(SourcePlace{"function.ts", {2, 9}}));
-  EXPECT_THAT(FindOne(map, {7, 500}), Optional(SourcePlace{"function.ts", {2, 19}}));
+  EXPECT_THAT(FindOne(map, {7, 500}), Optional(SourcePlace{"function.ts", {2, 25}}));
 }
 
 TEST(SourceMapTest, PlacesAreFoundInAnyOrderAndTwice) {
