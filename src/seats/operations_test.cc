@@ -207,9 +207,9 @@ TEST_F(OperationsTest, BadRequestsAreRefusedEachInItsOwnWords) {
   ExpectRefused({"SEAT.RESERVE", "none", "b", "A-1", "BEST", "1"},
                 "NO_SUCH_EVENT there is no event \"none\"; create it with SEAT.CREATE");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "B-1", "BEST", "1"},
-                "NO_SUCH_SECTION section 'B-1' of event e");
+                "NO_SUCH_SECTION event e has no section \"B-1\"");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A", "BEST", "1"},
-                "NO_SUCH_SECTION section 'A' of event e");
+                "NO_SUCH_SECTION event e has no section \"A\"");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "BEST", "0"},
                 "BAD_QUANTITY quantity is 0; it must be at least 1");
   ExpectRefused({"SEAT.RESERVE", "e", "b", "A-1", "BEST", "-2"},
@@ -311,9 +311,8 @@ TEST_F(OperationsTest, AnySectionIsTheFirstThatFits) {
             "NOT_ENOUGH_SEATS 2 seats were asked for; no section in range of event any has enough");
   EXPECT_EQ(section("7", {"ADJACENT", "BEST", "2"}), "C-1");
   EXPECT_EQ(section("8", {"BEST", "1"}), "A-1");
-  EXPECT_EQ(
-      server_.Refusal({"SEAT.RESERVE", "any", "9", "any", "BEST", "1"}),
-      "NOT_ENOUGH_SEATS 1 seats were asked for; no section in range of event any has so many");
+  EXPECT_EQ(server_.Refusal({"SEAT.RESERVE", "any", "9", "any", "BEST", "1"}),
+            "NOT_ENOUGH_SEATS 1 seats were asked for; no section in range of event any has enough");
   EXPECT_EQ(server_.Counts("any"), "0/11/0/0");
   server_.ExpectSound("any");
 }

@@ -42,7 +42,7 @@ std::optional<int64_t> TakeNumber(std::string_view& text) {
     const auto letter = static_cast<unsigned char>(text.front());
     if (letter >= kValues.size() || kValues[letter] < 0) return std::nullopt;
     text.remove_prefix(1);
-    const auto digit = static_cast<uint64_t>(kValues[letter]);
+    const auto digit = static_cast<uint64_t>(static_cast<uint8_t>(kValues[letter]));
     value |= (digit & (kMoreDigits - 1)) << shift;
     if ((digit & kMoreDigits) != 0) continue;
     const auto size = static_cast<int64_t>(value >> 1U);

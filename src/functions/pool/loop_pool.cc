@@ -402,7 +402,7 @@ awaitable<bool> SandboxPool::LoopPool::StartWarm(WarmTarget target) {
 
 // --- fewer children ------------------------------------------------------------------------------
 
-void SandboxPool::LoopPool::RemoveIdle(std::deque<Idle>::iterator at) {
+void SandboxPool::LoopPool::RemoveIdle(const std::deque<Idle>::iterator& at) {
   const Child child = std::move(at->child);
   idle_.erase(at);
   --state_->idle;

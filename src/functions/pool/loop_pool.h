@@ -127,7 +127,7 @@ class SandboxPool::LoopPool {
   void Watch(const std::string& name);
   void Grow(const std::string& name);
   void ForgetIfUnused(const std::string& name);
-  void RemoveIdle(std::deque<Idle>::iterator at);
+  void RemoveIdle(const std::deque<Idle>::iterator& at);
   void Sweep();
 
   const std::shared_ptr<State> state_;
