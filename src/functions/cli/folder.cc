@@ -257,12 +257,14 @@ Result<Packed> PackFolder(const std::string& folder, const PackOptions& options)
 
 FolderLook LookAt(const std::string& folder) {
   FolderLook look;
-  (void)Walk(folder, [&](std::string path, const fs::directory_entry& entry) {
-    std::error_code ignored;
-    const int64_t time = entry.last_write_time(ignored).time_since_epoch().count();
-    look[std::move(path)] = {time, entry.file_size(ignored)};
-    return look.size() <= kMaxFolderFiles;
-  });
+  const std::error_code failure =
+      Walk(folder, [&](std::string path, const fs::directory_entry& entry) {
+        std::error_code ignored;
+        const int64_t time = entry.last_write_time(ignored).time_since_epoch().count();
+        look[std::move(path)] = {time, entry.file_size(ignored)};
+        return look.size() <= kMaxFolderFiles;
+      });
+  if (failure) look[failure.message()] = {};  // so that it differs from the folder as it was
   return look;
 }
 

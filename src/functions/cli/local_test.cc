@@ -14,7 +14,7 @@ using Operation = KvCall::Operation;
 
 class LocalKvTest : public ::testing::Test {
  protected:
-  std::string Run(KvCall call) {
+  std::string Run(const KvCall& call) {
     const Result<std::string> reply = kv_.Run(call);
     return reply.ok() ? *reply : std::string(CodeRowOf(reply.error()).name);
   }

@@ -1,6 +1,7 @@
 #include "functions/cli/log_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cairn::functions::cli {
 

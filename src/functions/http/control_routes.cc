@@ -28,7 +28,6 @@ namespace {
 using boost::asio::awaitable;
 using doors::RouteCall;
 using net::HttpReply;
-using net::HttpResponse;
 
 constexpr std::string_view kRead = "functions.read";
 constexpr std::string_view kManage = "functions.manage";

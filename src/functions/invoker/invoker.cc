@@ -669,7 +669,7 @@ awaitable<Result<Invoker::Answer>> Invoker::Invoke(Invocation invocation) {
 
 Invoker::Invoker(InvokerParts parts, InvokerOptions options)
     : parts_(std::move(parts)),
-      options_(std::move(options)),
+      options_(options),
       fetch_{parts_.http, parts_.policy},
       programs_(parts_.routes, parts_.pool, options_.cache_bytes),
       rates_(parts_.clock) {}

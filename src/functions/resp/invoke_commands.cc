@@ -131,7 +131,7 @@ class InvokeRequest final : public doors::CommandRequest {
 
   Result<void> Run(CommandContext& command) const override {
     if (!parsed_.ok()) return command.Fail(parsed_.error().message);
-    const Result<void> done = parsed_->await.empty() ? Invoke(command) : Await(command);
+    Result<void> done = parsed_->await.empty() ? Invoke(command) : Await(command);
     if (done.ok() || !done.error().message.starts_with(CodeRowOf(done.error()).name)) return done;
     return command.Fail(done.error().message);
   }
