@@ -7,6 +7,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -39,11 +40,16 @@ class BacklogTest : public ::testing::Test {
     server_.Publish("other", "export default (event) => ({body: String(event.n)})");
   }
 
+  // The sum over all labels.
   int64_t Figure(std::string_view name) {
-    const std::string text = server_.Call("GET", "/metrics").text;
-    const size_t at = text.find(fmt::format("\n{} ", name));
-    if (at == std::string::npos) return -1;
-    return std::strtoll(text.c_str() + at + name.size() + 2, nullptr, 10);
+    std::istringstream lines(server_.Call("GET", "/metrics").text);
+    int64_t sum = 0;
+    for (std::string line; std::getline(lines, line);) {
+      const bool named = line.starts_with(name) && line.size() > name.size() &&
+                         (line[name.size()] == ' ' || line[name.size()] == '{');
+      if (named) sum += std::strtoll(line.c_str() + line.rfind(' '), nullptr, 10);
+    }
+    return sum;
   }
   void AwaitFigure(std::string_view name, int64_t value) {
     Await(fmt::format("{} to be {}", name, value), [&] { return Figure(name) == value; });
