@@ -120,8 +120,9 @@ TEST_F(FunctionsAttackTest, NoFileModuleOrProcessCanBeReached) {
            "return Function('return process')().env",
            "return globalThis.constructor.constructor('return process')().pid",
            "return (function () {}).constructor('return this.process.mainModule')().x",
-           "return (async () => {}).constructor('return require(\"child_process\")')().then((c) => "
-           "c.execSync('id'))",
+           ("return (async () => {}).constructor('return require(\"child_process\")')().then((c) "
+            "=> "
+            "c.execSync('id'))"),
            "return new Worker('./function.js').postMessage(1)",
            "return new SharedArrayBuffer(8).byteLength",
            "return new WebSocket('ws://127.0.0.1').url",
@@ -334,12 +335,12 @@ TEST_F(FunctionsAttackTest, TricksWithPrototypesHarmOnlyTheirActivation) {
            "Response.prototype.text = null; return new Response('x')",
            "globalThis.Response = class {}; return new Response()",
            "class R extends Response { get status() { return 9999 } }; return new R('x')",
-           "const r = new Response('x'); Object.defineProperty(r, 'headers', {value: null}); "
-           "return r",
-           "Headers.prototype.forEach = Headers.prototype[Symbol.iterator] = () => { throw 1 }; "
-           "return new Response('x', {headers: {a: 'b'}})",
-           "Function.prototype.call = Function.prototype.apply = () => 1; return new "
-           "URL('http://a')",
+           ("const r = new Response('x'); Object.defineProperty(r, 'headers', {value: null}); "
+            "return r"),
+           ("Headers.prototype.forEach = Headers.prototype[Symbol.iterator] = () => { throw 1 }; "
+            "return new Response('x', {headers: {a: 'b'}})"),
+           ("Function.prototype.call = Function.prototype.apply = () => 1; return new "
+            "URL('http://a')"),
            "RegExp.prototype.exec = () => { throw 1 }; return new URL('http://a').href",
            "String.prototype.replace = null; console.log('x'); return 1",
            "Uint8Array = null; return crypto.randomUUID()",
@@ -347,14 +348,15 @@ TEST_F(FunctionsAttackTest, TricksWithPrototypesHarmOnlyTheirActivation) {
            "Error.prepareStackTrace = () => { throw 1 }; throw new Error('x')",
            "Error.stackTraceLimit = -1; throw new Error('x')",
            "Object.setPrototypeOf(globalThis, null); return 1",
-           "Object.freeze(Promise.prototype); Object.freeze(Array.prototype); return "
-           "cs.kv.get('a:x')",
-           "for (const k of Reflect.ownKeys(globalThis)) { try { globalThis[k] = null } catch {} } "
-           "return 1",
+           ("Object.freeze(Promise.prototype); Object.freeze(Array.prototype); return "
+            "cs.kv.get('a:x')"),
+           ("for (const k of Reflect.ownKeys(globalThis)) { try { globalThis[k] = null } catch {} "
+            "} "
+            "return 1"),
            "Object.defineProperty(ctx, 'env', {get() { throw 1 }}); return ctx",
            "ctx.tenant = 't_other1'; ctx.namespace = 'x'; return cs.kv.get('a:x')",
-           "Map.prototype.get = Map.prototype.set = () => { throw 1 }; setTimeout(() => {}, 0); "
-           "return 1",
+           ("Map.prototype.get = Map.prototype.set = () => { throw 1 }; setTimeout(() => {}, 0); "
+            "return 1"),
            "console.log = null; console.error.call(null, {get a() { throw 1 }}); return 1",
            "console.log({[Symbol.for('nodejs.util.inspect.custom')]() { throw 1 }}); return 1",
            "console.log(new Proxy({}, {ownKeys() { throw 1 }, get() { throw 2 }})); return 1",
@@ -562,8 +564,8 @@ TEST_F(FunctionsAttackTest, EveryAllocatorMeetsTheMemoryLimit) {
            "const a = []; for (let i = 0;; i++) a.push(Symbol.for('x'.repeat(100) + i))",
            "const a = []; for (;;) a.push(Promise.resolve(1))",
            "for (;;) Promise.resolve().then(() => {})",
-           "const f = () => { Promise.resolve().then(f); Promise.resolve().then(f); }; f(); await "
-           "new Promise(() => {})",
+           ("const f = () => { Promise.resolve().then(f); Promise.resolve().then(f); }; f(); await "
+            "new Promise(() => {})"),
            "const a = []; for (;;) a.push(new WebAssembly.Memory({initial: 16}))",
            "const m = new WebAssembly.Memory({initial: 1}); for (;;) m.grow(16)",
            "const a = []; for (;;) a.push(structuredClone(new Array(1e4).fill({a: 1})))",
@@ -602,53 +604,54 @@ TEST_F(FunctionsAttackTest, EveryAllocatorMeetsTheMemoryLimit) {
 TEST_F(FunctionsAttackTest, EveryEndlessComputationMeetsTheTimeLimit) {
   Limits(100, 256);
   Bystander bystander(server_);
-  for (const std::string_view code : {
-           "for (;;);",
-           "try { for (;;); } finally { for (;;); }",
-           "for (;;) try { for (;;); } catch {}",
-           "return /(a+)+b/.test('a'.repeat(60))",
-           "return /^(([a-z])+.)+[A-Z]([a-z])+$/.test('a'.repeat(60))",
-           "return 'a'.repeat(50000).replace(/a*a*a*b/g, 'x')",
-           "return [3, 1, 2].sort(() => { for (;;); })",
-           "const a = Array.from({length: 3e6}, Math.random); for (;;) a.sort((x, y) => y - x)",
-           "const t = '[' + '1,'.repeat(3e6) + '1]'; for (;;) JSON.parse(t)",
-           "const o = Array.from({length: 1e5}, () => ({a: 1})); for (;;) JSON.stringify(o)",
-           "return JSON.parse('[1]', () => { for (;;); })",
-           "return JSON.stringify({toJSON() { for (;;); }})",
-           "let b = 2n ** 100000n; for (;;) b = (b * b) % (2n ** 200000n - 1n)",
-           "for (;;) (7n ** 300000n).toString()",
-           "const f = () => Promise.resolve().then(f); await f()",
-           "for (;;) await null",
-           "const f = () => queueMicrotask(f); f(); await new Promise(() => {})",
-           "const f = () => setTimeout(f, 0); f(); await new Promise(() => {})",
-           "setInterval(() => {}, 0); await new Promise(() => {})",
-           "for (;;) await new Promise((r) => setTimeout(r, 1))",
-           "for (;;) await cs.kv.get('a:x')",
-           "for (;;) console.log('x')",
-           "await new Promise((r) => setTimeout(r, 1e9))",
-           "const g = (function* () { for (;;) yield 1; })(); for (const x of g);",
-           "return [...(function* () { for (;;) yield; })()].length",
-           "new Function('for(;;);')()",
-           "eval('for(;;);')",
-           "for (;;) new Function('return ' + Math.random())()",
-           "return 'x'.padEnd(2 ** 28).indexOf('y'.repeat(1e5))",
-           "for (;;) 'x'.repeat(1e7).split('x')",
-           "for (;;) structuredClone(new Array(1e4).fill({}))",
-           "for (;;) new Intl.DateTimeFormat('de').format(0)",
-           "for (;;) Array.from({length: 1e6})",
-           "for (;;) new Uint8Array(1e7).fill(1)",
-           "return {get body() { for (;;); }}",
-           "return {toJSON() { for (;;); }}",
-           "return new Proxy({}, {has() { for (;;); }})",
-           "throw {get message() { for (;;); }}",
-           "throw {toString() { for (;;); }}",
-           "Promise.reject({get message() { for (;;); }}); return 1",
-           "console.log({get a() { for (;;); }, [Symbol.for('nodejs.util.inspect.custom')]() { for "
-           "(;;); }})",
-           "const code = new Uint8Array([0,97,115,109,1,0,0,0,1,4,1,96,0,0,3,2,1,0,7,5,1,1,102,0,0,"
+  for (
+      const std::string_view code : {
+          "for (;;);",
+          "try { for (;;); } finally { for (;;); }",
+          "for (;;) try { for (;;); } catch {}",
+          "return /(a+)+b/.test('a'.repeat(60))",
+          "return /^(([a-z])+.)+[A-Z]([a-z])+$/.test('a'.repeat(60))",
+          "return 'a'.repeat(50000).replace(/a*a*a*b/g, 'x')",
+          "return [3, 1, 2].sort(() => { for (;;); })",
+          "const a = Array.from({length: 3e6}, Math.random); for (;;) a.sort((x, y) => y - x)",
+          "const t = '[' + '1,'.repeat(3e6) + '1]'; for (;;) JSON.parse(t)",
+          "const o = Array.from({length: 1e5}, () => ({a: 1})); for (;;) JSON.stringify(o)",
+          "return JSON.parse('[1]', () => { for (;;); })",
+          "return JSON.stringify({toJSON() { for (;;); }})",
+          "let b = 2n ** 100000n; for (;;) b = (b * b) % (2n ** 200000n - 1n)",
+          "for (;;) (7n ** 300000n).toString()",
+          "const f = () => Promise.resolve().then(f); await f()",
+          "for (;;) await null",
+          "const f = () => queueMicrotask(f); f(); await new Promise(() => {})",
+          "const f = () => setTimeout(f, 0); f(); await new Promise(() => {})",
+          "setInterval(() => {}, 0); await new Promise(() => {})",
+          "for (;;) await new Promise((r) => setTimeout(r, 1))",
+          "for (;;) await cs.kv.get('a:x')",
+          "for (;;) console.log('x')",
+          "await new Promise((r) => setTimeout(r, 1e9))",
+          "const g = (function* () { for (;;) yield 1; })(); for (const x of g);",
+          "return [...(function* () { for (;;) yield; })()].length",
+          "new Function('for(;;);')()",
+          "eval('for(;;);')",
+          "for (;;) new Function('return ' + Math.random())()",
+          "return 'x'.padEnd(2 ** 28).indexOf('y'.repeat(1e5))",
+          "for (;;) 'x'.repeat(1e7).split('x')",
+          "for (;;) structuredClone(new Array(1e4).fill({}))",
+          "for (;;) new Intl.DateTimeFormat('de').format(0)",
+          "for (;;) Array.from({length: 1e6})",
+          "for (;;) new Uint8Array(1e7).fill(1)",
+          "return {get body() { for (;;); }}",
+          "return {toJSON() { for (;;); }}",
+          "return new Proxy({}, {has() { for (;;); }})",
+          "throw {get message() { for (;;); }}",
+          "throw {toString() { for (;;); }}",
+          "Promise.reject({get message() { for (;;); }}); return 1",
+          ("console.log({get a() { for (;;); }, [Symbol.for('nodejs.util.inspect.custom')]() { for "
+           "(;;); }})"),
+          ("const code = new Uint8Array([0,97,115,109,1,0,0,0,1,4,1,96,0,0,3,2,1,0,7,5,1,1,102,0,0,"
            "10,9,1,7,0,3,64,12,0,11,11]); new WebAssembly.Instance(new "
-           "WebAssembly.Module(code)).exports.f()",
-       }) {
+           "WebAssembly.Module(code)).exports.f()"),
+      }) {
     const Told told = Run(code);
     // What fills its memory meanwhile may meet that limit first.
     EXPECT_THAT(told.status, AnyOf("timeout", "error")) << code << " " << told.text.substr(0, 500);
@@ -672,10 +675,10 @@ TEST_F(FunctionsAttackTest, DepthIsAnErrorOfTheFunction) {
            "return new RegExp('('.repeat(1e5) + ')'.repeat(1e5)).test('')",
            "let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); return p.x",
            "let f = () => 1; for (let i = 0; i < 1e5; i++) f = f.bind(null); return f()",
-           "let s = 'a'; for (let i = 0; i < 1e5; i++) s = 'b' + s + 'c'; return s.length + "
-           "s.charCodeAt(5)",
-           "let e = new Error('x'); for (let i = 0; i < 1e5; i++) e = new Error('y', {cause: e}); "
-           "console.log(e); throw e",
+           ("let s = 'a'; for (let i = 0; i < 1e5; i++) s = 'b' + s + 'c'; return s.length + "
+            "s.charCodeAt(5)"),
+           ("let e = new Error('x'); for (let i = 0; i < 1e5; i++) e = new Error('y', {cause: e}); "
+            "console.log(e); throw e"),
            "let a = {}; for (let i = 0; i < 1e5; i++) a = {a}; console.log(a); return 1",
        }) {
     const Told told = Run(code);

@@ -121,8 +121,8 @@ TEST(FunctionCommandsTest, AScriptQueuesAnInvocation) {
   Caller caller(server);
   const json::value queued = caller.Json(
       {"EVAL",
-       "redis.call('SET', KEYS[1], '1') "
-       "return redis.call('FN.INVOKE', 't_test01/shop/echo', 'live', 'ASYNC', 'EVENT', ARGV[1])",
+       ("redis.call('SET', KEYS[1], '1') "
+        "return redis.call('FN.INVOKE', 't_test01/shop/echo', 'live', 'ASYNC', 'EVENT', ARGV[1])"),
        "1", "order:2", R"({"name":"lua"})"});
   const json::value ended = server.Ended(queued.at("activation_id").as_string());
   EXPECT_THAT(std::string(ended.at("result").at("body").as_string()), HasSubstr("lua "));

@@ -151,8 +151,8 @@ TEST(LimitsTest, TheGuideToSeatsSaysWhatHolds) {
 TEST(LimitsTest, TheGuideToFunctionsSaysWhatHolds) {
   ExpectTable(
       "docs/functions.md", Limits("src/functions/model/limits.h"),
-      {"| a bundle, as a tar | {kMaxBundleBytes/1048576} MiB, {kMaxBundleFiles} files, paths of "
-       "{kMaxBundlePathBytes} bytes |",
+      {("| a bundle, as a tar | {kMaxBundleBytes/1048576} MiB, {kMaxBundleFiles} files, paths of "
+        "{kMaxBundlePathBytes} bytes |"),
        "| what a bundle is compiled to, if it is to be stored | {kMaxCodeBytes/1048576} MiB |",
        "| manifest.json | {kMaxManifestBytes/1024} KiB |",
        "| a request | {kMaxRequestBytes/1048576} MiB |",
@@ -162,8 +162,8 @@ TEST(LimitsTest, TheGuideToFunctionsSaysWhatHolds) {
        "| `env` | {kMaxEnvEntries} variables, {kMaxEnvBytes/1024} KiB |",
        "| a page | {kMaxPage} entries, usually {kDefaultPage} |",
        "| an event, a request body | {kMaxEventBytes/1048576} MiB |",
-       "| a query, all header fields | {kMaxHttpQueryBytes/1024} KiB, {kMaxHttpHeaderBytes/1024} "
-       "KiB |",
+       ("| a query, all header fields | {kMaxHttpQueryBytes/1024} KiB, {kMaxHttpHeaderBytes/1024} "
+        "KiB |"),
        ("| a result | {kMaxResultBytes/1024} KiB, {kMaxResultHeaderBytes/1024} KiB of it headers; "
         "what is longer is cut, and `result_truncated` says so |"),
        ("| an error's message, its stack | {kMaxErrorMessageBytes/1024} KiB, {kMaxStackBytes/1024} "
