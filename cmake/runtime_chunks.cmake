@@ -14,10 +14,12 @@ add_custom_command(
   VERBATIM)
 target_sources(cairn_functions_engine PRIVATE ${runtime_chunks})
 
-# The same files under node: their own tests, and URLs beside the standard's reference implementation.
+# The same files under node: their own tests, URLs beside the standard's reference implementation, and
+# streams beside node's.
 if(has_tests AND NOT CMAKE_BUILD_TYPE STREQUAL Tsan)
   add_test(NAME runtime.node COMMAND node ${runtime_js}/test/run.mjs)
   add_test(NAME runtime.urls COMMAND node ${runtime_js}/test/url_differential.mjs
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/build-npm)
-  set_tests_properties(runtime.node runtime.urls PROPERTIES LABELS unit TIMEOUT 180)
+  add_test(NAME runtime.streams COMMAND node ${runtime_js}/test/streams_differential.mjs)
+  set_tests_properties(runtime.node runtime.urls runtime.streams PROPERTIES LABELS unit TIMEOUT 180)
 endif()

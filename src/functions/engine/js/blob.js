@@ -67,6 +67,15 @@
       return this.#bytes.slice();
     }
 
+    stream() {
+      return new (host.global('ReadableStream'))({
+        start: (controller) => {
+          if (this.#bytes.length > 0) controller.enqueue(this.#bytes.slice());
+          controller.close();
+        },
+      });
+    }
+
     async text() {
       return host.utf8Decode(this.#bytes, false, false);
     }

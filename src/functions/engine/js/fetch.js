@@ -1,5 +1,5 @@
-// Request, Response and fetch. A body is bytes, there from the start; streams of bodies are not here yet,
-// so there is no member `body`.
+// Request, Response and fetch. A body is bytes, there from the start, until a function gives a stream or
+// asks for one.
 'use strict';
 (function (host) {
   const { asInterface, base64Decode, base64Encode, bytesOf, isBufferSource, toUSVString, INSPECT } =
@@ -10,10 +10,13 @@
   const NULL_BODY = [101, 103, 204, 205, 304];
   const REDIRECTS = [301, 302, 303, 307, 308];
 
-  // What to send for a body: {bytes, type}, of which the type may be null.
+  // What to send for a body: {bytes, type}, of which the type may be null; {stream, type} for one that is
+  // made bit by bit.
   function extractBody(body) {
     if (isBufferSource(body)) return { bytes: bytesOf(body).slice(), type: null };
     if (typeof body === 'object' && body !== null) {
+      const stream = streamOf(body);
+      if (stream) return { stream, type: null };
       const blobs = host.global('blobs');
       if (body instanceof blobs.Blob) return { bytes: blobs.bytesIn(body), type: body.type || null };
       if (body instanceof host.global('URLSearchParams')) {
@@ -25,59 +28,109 @@
     return { bytes: host.utf8Encode(toUSVString(body)), type: 'text/plain;charset=UTF-8' };
   }
 
+  // A stream, or what can be made one: a generator gives a body too.
+  function streamOf(body) {
+    const ReadableStream = host.global('ReadableStream');
+    if (!(body instanceof ReadableStream)) {
+      return typeof body[Symbol.asyncIterator] === 'function' ? ReadableStream.from(body) : null;
+    }
+    if (body.locked || host.global('streamParts').isDisturbed(body)) {
+      throw new TypeError('the stream of a body must be neither locked nor read from');
+    }
+    return body;
+  }
+
   let bytesOfBody;
+  let streamOfBody;
+  let hasBody;
+  let twin;
 
   // What Request and Response share.
   class Body {
     #bytes = null;
+    #stream = null;
     #used = false;
 
     static {
       bytesOfBody = (body) => body.#bytes;
+      streamOfBody = (body) => body.#stream;
+      hasBody = (body) => body.#bytes !== null || body.#stream !== null;
+      // The same body once more: {bytes} or {stream}.
+      twin = (body) => {
+        if (body.#stream === null) return { bytes: body.#bytes };
+        const [mine, other] = host.global('streamParts').teeCopying(body.#stream);
+        body.#stream = mine;
+        return { stream: other };
+      };
     }
 
-    // Protected: subclasses are constructed through this alone.
-    constructor(bytes) {
-      this.#bytes = bytes;
+    // Protected: subclasses are constructed through this alone. `given` is {bytes}, {stream} or null.
+    constructor(given) {
+      this.#bytes = given?.bytes ?? null;
+      this.#stream = given?.stream ?? null;
+    }
+
+    get body() {
+      if (this.#stream === null && this.#bytes !== null) {
+        this.#stream = streamOfBytes(this.#bytes, this.#used);
+        this.#bytes = null;
+      }
+      return this.#stream;
     }
 
     get bodyUsed() {
-      return this.#used;
+      return this.#used || (this.#stream !== null && host.global('streamParts').isDisturbed(this.#stream));
     }
 
     async arrayBuffer() {
-      return this.#take().slice().buffer;
+      return (await this.#take()).slice().buffer;
     }
 
     async bytes() {
-      return this.#take().slice();
+      return (await this.#take()).slice();
     }
 
     async text() {
-      return host.utf8Decode(this.#take(), false, false);
+      return host.utf8Decode(await this.#take(), false, false);
     }
 
     async json() {
-      return JSON.parse(host.utf8Decode(this.#take(), false, false));
+      return JSON.parse(host.utf8Decode(await this.#take(), false, false));
     }
 
     async blob() {
       const Blob = host.global('Blob');
-      return new Blob([this.#take()], { type: this.headers.get('content-type') ?? '' });
+      return new Blob([await this.#take()], { type: this.headers.get('content-type') ?? '' });
     }
 
     async formData() {
-      const bytes = this.#take();
+      const bytes = await this.#take();
       return host.global('forms').read(bytes, this.headers.get('content-type') ?? '');
     }
 
     // A body that is not there can be read any number of times.
     #take() {
-      if (this.#used) throw new TypeError('the body has been read already; clone() before reading to read it twice');
+      if (this.bodyUsed) throw new TypeError('the body has been read already; clone() before reading to read it twice');
+      if (this.#stream !== null) {
+        if (this.#stream.locked) throw new TypeError('the body is locked to a reader');
+        return host.global('answer').readAll(this.#stream, Infinity);
+      }
       if (this.#bytes === null) return new Uint8Array(0);
       this.#used = true;
       return this.#bytes;
     }
+  }
+
+  // The bytes as a stream; one that was read, if they were.
+  function streamOfBytes(bytes, used) {
+    const stream = new (host.global('ReadableStream'))({
+      start: (controller) => {
+        if (!used && bytes.length > 0) controller.enqueue(bytes.slice());
+        controller.close();
+      },
+    });
+    if (used) stream.cancel();
+    return stream;
   }
 
   function options(value, what) {
@@ -129,12 +182,12 @@
       }
       const headers = new Headers(settings.headers ?? from?.#headers);
       const given = settings.body !== undefined && settings.body !== null ? extractBody(settings.body) : null;
-      const has = given !== null || (from !== null && bytesOfBody(from) !== null);
+      const has = given !== null || (from !== null && hasBody(from));
       if (has && (method === 'GET' || method === 'HEAD')) {
         throw new TypeError(`Request: a request with the method ${method} cannot have a body`);
       }
       if (given === null && from?.bodyUsed) throw new TypeError('Request: the body has been read already');
-      super(given ? given.bytes : (from && bytesOfBody(from)));
+      super(given ?? (from && twin(from)));
       if (given) setType(headers, given.type);
       this.#url = url;
       this.#method = method;
@@ -186,8 +239,8 @@
 
     static {
       // A response with what the constructor does not allow. `parts` names private members.
-      made = (bytes, parts) => {
-        const response = new Response(MADE_HERE, bytes);
+      made = (given, parts) => {
+        const response = new Response(MADE_HERE, given);
         response.#status = parts.status;
         response.#statusText = parts.statusText ?? '';
         response.#headers = parts.headers;
@@ -217,7 +270,7 @@
       if (given && NULL_BODY.includes(status)) {
         throw new TypeError(`Response: a response with the status ${status} cannot have a body`);
       }
-      super(given && given.bytes);
+      super(given);
       if (given) setType(headers, given.type);
       this.#status = status;
       this.#statusText = statusText;
@@ -275,7 +328,7 @@
 
     clone() {
       if (this.bodyUsed) throw new TypeError('Response.clone: the body has been read already');
-      return made(bytesOfBody(this), {
+      return made(twin(this), {
         status: this.#status,
         statusText: this.#statusText,
         headers: new Headers(this.#headers),
@@ -292,13 +345,13 @@
 
   // ---- fetch ----
 
-  function fetchArguments(request) {
+  async function fetchArguments(request) {
     const url = new URL(request.url);
     if (!/^https?:$/.test(url.protocol)) {
       throw new TypeError(`fetch: only http: and https: can be asked, not ${url.protocol}`);
     }
     url.hash = '';
-    const bytes = bytesOfBody(request);
+    const bytes = hasBody(request) ? await request.bytes() : null;
     const args = {
       url: url.href,
       method: request.method,
@@ -313,7 +366,7 @@
     const reply = JSON.parse(text);
     const bytes = NULL_BODY.includes(reply.status) ? null : base64Decode(reply.body ?? '');
     const headers = host.global('headerParts').lock(new Headers(reply.headers));
-    return made(bytes, { ...reply, headers, type: 'basic' });
+    return made({ bytes }, { ...reply, headers, type: 'basic' });
   }
 
   async function fetch(input, init = undefined) {
@@ -321,19 +374,22 @@
     const request = new Request(input, init);
     const { signal } = init?.signal === null ? {} : request;
     signal?.throwIfAborted();
-    const args = fetchArguments(request);
-    if (bytesOfBody(request) !== null && input instanceof Request && input.bodyUsed === false) {
-      await consume(input, request);
+    // Sending a request's body reads it.
+    if (input instanceof Request && bytesOfBody(input) !== null && bytesOfBody(input) === bytesOfBody(request)) {
+      await input.bytes();
     }
-    const answer = host.call('http.fetch', args).then(responseOf, (error) => {
-      throw new TypeError(`fetch failed: ${error.message}`, { cause: error });
-    });
-    return signal ? untilAborted(signal, answer) : answer;
+    return signal ? untilAborted(signal, ask(request)) : ask(request);
   }
 
-  // Sending a request's body reads it.
-  async function consume(input, request) {
-    if (bytesOfBody(input) === bytesOfBody(request)) await input.bytes();
+  async function ask(request) {
+    const args = await fetchArguments(request);
+    let text;
+    try {
+      text = await host.call('http.fetch', args);
+    } catch (error) {
+      throw new TypeError(`fetch failed: ${error.message}`, { cause: error });
+    }
+    return responseOf(text);
   }
 
   // What the server still does for an aborted request is bounded there, and its answer is dropped.
@@ -354,24 +410,29 @@
 
   // ---- the result of a function ----
 
-  // What the engine takes for an answer if `value` is a Response, else undefined. Several cookies cannot
-  // be one header, so they have a member of their own, as in the event's format.
+  // Of a Response whose body is a stream: {head, stream}, else undefined.
+  function streamedResponse(value) {
+    if (!(value instanceof Response) || streamOfBody(value) === null || value.bodyUsed) return undefined;
+    return { head: headOf(value), stream: value.body };
+  }
+
+  // What the engine takes for an answer if `value` is a Response, else undefined.
   function toResult(value) {
     if (!(value instanceof Response)) return undefined;
+    const head = headOf(value);
+    return value.bytes().then((bytes) => ({ ...head, body: base64Encode(bytes), isBase64Encoded: true }));
+  }
+
+  // Several cookies cannot be one header, so they have a member of their own, as in the event's format.
+  function headOf(value) {
     if (value.type === 'error') throw new TypeError('the result is Response.error(), which has no status');
     const cookies = value.headers.getSetCookie();
     const headers = Object.fromEntries(value.headers);
     const several = cookies.length > 1;
     if (several) delete headers['set-cookie'];
-    return value.bytes().then((bytes) => ({
-      statusCode: value.status,
-      headers,
-      ...(several ? { cookies } : {}),
-      body: base64Encode(bytes),
-      isBase64Encoded: true,
-    }));
+    return { statusCode: value.status, headers, ...(several ? { cookies } : {}) };
   }
 
   asInterface(Body);
-  return { Request: asInterface(Request), Response: asInterface(Response), fetch, extractBody, toResult };
+  return { Request: asInterface(Request), Response: asInterface(Response), fetch, extractBody, toResult, streamedResponse };
 })

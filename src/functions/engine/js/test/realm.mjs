@@ -35,6 +35,13 @@ export class Realm {
   #timers = new Map();
   #nextTimer = 1;
   #call;
+  // The answer that is sent as it is made: {head, pieces, ended}; null before it begins. While `room` is 0
+  // it is not taken, until grant(). leave(message) is what the server says when nobody wants it any more.
+  answer = null;
+  room = Infinity;
+  #waiting = null;
+  #left;
+  #onAbort = [];
 
   constructor(call = () => Promise.reject(new Error('no server'))) {
     this.#call = call;
@@ -80,6 +87,26 @@ export class Realm {
     }
     this.clock.now = end;
     await settled();
+  }
+
+  grant(pieces) {
+    this.room += pieces;
+    if (this.room > 0) this.#waiting?.();
+    this.#waiting = null;
+  }
+
+  leave(message) {
+    this.#left = message;
+    for (const call of this.#onAbort.splice(0)) call(message);
+  }
+
+  // As a new activation in the same global.
+  reset() {
+    this.answer = null;
+    this.room = Infinity;
+    this.#waiting = null;
+    this.#left = undefined;
+    this.#onAbort = [];
   }
 
   get pendingTimers() {
@@ -148,6 +175,24 @@ export class Realm {
       },
       queueMicrotask: (call) => {
         inside.Promise.resolve().then(call);
+      },
+      onAbort: (call) => {
+        if (this.#left === undefined) this.#onAbort.push(call);
+        return this.#left;
+      },
+      answerBegin: (head) => {
+        this.answer = { head: JSON.parse(JSON.stringify(head)), pieces: [], ended: false };
+      },
+      answerWrite: (bytes) => {
+        this.answer.pieces.push(Buffer.from(bytes).toString('latin1'));
+        this.room--;
+        if (this.room > 0) return undefined;
+        return new inside.Promise((resolve) => {
+          this.#waiting = () => resolve(undefined);
+        });
+      },
+      answerEnd: () => {
+        this.answer.ended = true;
       },
       randomBytes: (n) => bytesInside(randomBytes(n)),
       digest: (name, data) => bytesInside(createHash(sha(name)).update(data).digest()),

@@ -24,11 +24,15 @@ for (const file of files) {
   realm.run(readFileSync(`${FOLDER}harness.js`, 'utf8'), 'harness.js');
   const server = realm.run('globalThis.server = { answer: () => { throw new Error("no answer") }, log: [] }');
   server.context = (value) => realm.global('context')(value);
+  server.background = (value) => realm.global('background')(value);
   server.toResult = (value) => realm.global('toResult')(value);
+  server.streamAnswer = (value, mode) => realm.global('streamAnswer')(value, mode);
+  server.realm = realm;
   const tests = realm.run(`${readFileSync(FOLDER + file, 'utf8')};\nharness.tests`, file);
   for (const { name, run } of tests) {
     server.log.length = 0;
     realm.log.length = 0;
+    realm.reset();
     realm.onLog = (entry) => server.log.push(entry);
     try {
       await settle(realm, run());
