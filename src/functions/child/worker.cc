@@ -172,7 +172,7 @@ class Worker final : public EngineHost {
         Run(std::move(*run));
       } else if (auto* const compile = std::get_if<CompileMessage>(&*message)) {
         Compile(*compile);
-      }  // a reply to an activation that has ended
+      }  // what an activation was told after its end
     }
   }
 
@@ -205,12 +205,32 @@ class Worker final : public EngineHost {
         ReadSome();
         continue;
       }
-      auto* const reply = std::get_if<HostReplyMessage>(&*message);
-      if (reply == nullptr) _exit(kExitProtocol);  // the server sends one activation at a time
-      if (reply->number != number_) continue;
-      return HostReply{.call = reply->call, .ok = reply->ok, .text = std::move(reply->text)};
+      if (auto* const reply = std::get_if<HostReplyMessage>(&*message)) {
+        if (reply->number != number_) continue;
+        return HostReply{.call = reply->call, .ok = reply->ok, .text = std::move(reply->text)};
+      }
+      if (const auto* const room = std::get_if<StreamRoomMessage>(&*message)) {
+        if (room->number != number_) continue;
+        return HostReply{.text = {}, .kind = HostReply::Kind::kRoom, .bytes = room->bytes};
+      }
+      auto* const abort = std::get_if<AbortMessage>(&*message);
+      if (abort == nullptr) _exit(kExitProtocol);  // the server sends one activation at a time
+      if (abort->number != number_) continue;
+      return HostReply{.text = std::move(abort->reason), .kind = HostReply::Kind::kAbort};
     }
   }
+
+  void Answer(std::string_view result, bool truncated) override {
+    Send(Encode(AnsweredMessage{
+        .number = number_, .result = std::string(result), .result_truncated = truncated}));
+  }
+  void BeginStream(std::string_view head) override {
+    Send(Encode(StreamBegunMessage{.number = number_, .head = std::string(head)}));
+  }
+  void StreamPiece(std::string_view bytes) override {
+    Send(Encode(StreamPieceMessage{.number = number_, .bytes = std::string(bytes)}));
+  }
+  void EndStream() override { Send(Encode(StreamEndedMessage{.number = number_})); }
 
   bool connected() const override { return true; }
 
@@ -291,7 +311,12 @@ class Worker final : public EngineHost {
     } else {
       LimitsInForce limits(run.limits, baseline_bytes_);
       EngineOutcome outcome = engine_.Run(
-          {.program = last_, .event = run.event, .context = run.context, .env = run.env}, *this);
+          {.program = last_,
+           .event = run.event,
+           .context = run.context,
+           .env = run.env,
+           .answer = run.answer},
+          *this);
       result.cpu_us = std::max<int64_t>(limits.End(), 0);
       result.status = outcome.status;
       result.result = std::move(outcome.result);

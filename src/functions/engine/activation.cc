@@ -37,8 +37,13 @@ uint64_t MonotonicNowNs() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-Activation::Activation(JSContext* cx, Jobs& queue, EngineHost* host)
-    : cx_(cx), queue_(queue), host_(host), started_ns_(MonotonicNowNs()) {}
+Activation::Activation(JSContext* cx, Jobs& queue, EngineHost* host, AnswerMode answer)
+    : cx_(cx),
+      queue_(queue),
+      host_(host),
+      started_ns_(MonotonicNowNs()),
+      answer_(answer),
+      room_(wire::kStreamWindowBytes) {}
 
 bool Activation::SetTimer(JS::HandleObject function, double delay_ms, bool repeat, double& id) {
   if (timers_.size() >= wire::kMaxTimers) {
@@ -86,6 +91,91 @@ JSObject* Activation::Call(std::string_view operation, std::string_view argument
   call_bytes_ += arguments.size();
   host_->Call(call, operation, arguments);
   return promise;
+}
+
+bool Activation::BeginStream(std::string_view head) {
+  if (host_ == nullptr || answer_ < AnswerMode::kChunks || stream_ != Stream::kNone) {
+    JS_ReportErrorUTF8(cx_, "no answer can be begun now");
+    return false;
+  }
+  stream_ = Stream::kBegun;
+  if (!aborted_) host_->BeginStream(head);
+  return true;
+}
+
+bool Activation::StreamPiece(std::string_view bytes) {
+  if (stream_ != Stream::kBegun || bytes.size() > wire::kMaxStreamPieceBytes || !has_room()) {
+    JS_ReportErrorUTF8(cx_, "no piece of an answer can be sent now");
+    return false;
+  }
+  if (aborted_ || bytes.empty()) return true;
+  room_ -= static_cast<int64_t>(bytes.size());
+  host_->StreamPiece(bytes);
+  return true;
+}
+
+bool Activation::EndStream() {
+  if (stream_ != Stream::kBegun) {
+    JS_ReportErrorUTF8(cx_, "there is no answer to end");
+    return false;
+  }
+  stream_ = Stream::kEnded;
+  if (!aborted_) host_->EndStream();
+  return true;
+}
+
+JSObject* Activation::AwaitRoom() {
+  if (!room_wait_) {
+    JSObject* const promise = JS::NewPromiseObject(cx_, nullptr);
+    if (promise == nullptr) return nullptr;
+    room_wait_.emplace(cx_, promise);
+  }
+  return *room_wait_;
+}
+
+bool Activation::WakeStream() {
+  if (!room_wait_ || !has_room()) return true;
+  const JS::RootedObject promise(cx_, *room_wait_);
+  room_wait_.reset();
+  return JS::ResolvePromise(cx_, promise, JS::UndefinedHandleValue);
+}
+
+const std::optional<std::string>& Activation::OnAbort(JS::HandleObject function) {
+  if (!aborted_) on_abort_.emplace_back(cx_, function);
+  return aborted_;
+}
+
+bool Activation::Abort(const std::string& reason) {
+  if (aborted_) return true;
+  aborted_ = reason;
+  std::list<JS::PersistentRootedObject> functions;
+  functions.swap(on_abort_);
+  JS::RootedValueArray<1> arguments(cx_);
+  JSString* const text = StringOf(cx_, reason);
+  if (text == nullptr) return false;
+  arguments[0].setString(text);
+  for (const JS::PersistentRootedObject& one : functions) {
+    const JS::RootedValue function(cx_, JS::ObjectValue(*one));
+    JS::RootedValue ignored(cx_);
+    if (JS_CallFunctionValue(cx_, nullptr, function, JS::HandleValueArray(arguments), &ignored)) {
+      continue;
+    }
+    if (!JS_IsExceptionPending(cx_)) {
+      stopped_ = true;
+      return false;
+    }
+    JS_ClearPendingException(cx_);
+  }
+  return WakeStream();
+}
+
+bool Activation::Take(const HostReply& reply) {
+  if (reply.kind == HostReply::Kind::kAbort) return Abort(reply.text);
+  if (reply.kind == HostReply::Kind::kReply) return Settle(reply);
+  // No more than was ever sent, whatever the server says.
+  room_ = std::min(room_ + static_cast<int64_t>(std::min(reply.bytes, wire::kStreamWindowBytes * 2)),
+                   static_cast<int64_t>(wire::kStreamWindowBytes));
+  return WakeStream();
 }
 
 void Activation::NoteRejection(JS::HandleObject promise, bool handled) {
@@ -169,7 +259,8 @@ bool Activation::RunUntilSettled(JS::HandleObject promise) {
   while (true) {
     if (!RunJobs()) return false;
     if (JS::GetPromiseState(promise) != JS::PromiseState::Pending) return true;
-    const bool may_reply = !calls_.empty() && host_ != nullptr && host_->connected();
+    const bool may_reply =
+        (!calls_.empty() || room_wait_) && host_ != nullptr && host_->connected();
     if (due_.empty() && !may_reply) return false;
     std::optional<uint64_t> wait_ns;
     if (!due_.empty()) {
@@ -179,7 +270,8 @@ bool Activation::RunUntilSettled(JS::HandleObject promise) {
     }
     if (host_ == nullptr) return false;
     if (const std::optional<HostReply> reply = host_->WaitForReply(wait_ns)) {
-      if (!Settle(*reply)) JS_ClearPendingException(cx_);
+      if (!Take(*reply)) JS_ClearPendingException(cx_);
+      if (stopped_) return false;
     }
     if (!JS_CheckForInterrupt(cx_)) {
       stopped_ = true;

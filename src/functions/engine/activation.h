@@ -7,7 +7,9 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -22,7 +24,7 @@ namespace cairn::functions {
 class Activation {
  public:
   // All outlive it. `host` may be null: then nothing can be asked.
-  Activation(JSContext* cx, Jobs& queue, EngineHost* host);
+  Activation(JSContext* cx, Jobs& queue, EngineHost* host, AnswerMode answer);
   Activation(const Activation&) = delete;
   Activation& operator=(const Activation&) = delete;
 
@@ -34,6 +36,19 @@ class Activation {
   bool SetTimer(JS::HandleObject function, double delay_ms, bool repeat, double& id);
   void ClearTimer(double id);
   JSObject* Call(std::string_view operation, std::string_view arguments);
+
+  // An answer that is sent as it is made. The first three throw, by returning false or null with an
+  // exception pending, at the wrong time. Once the answer is not wanted any more they do nothing.
+  bool BeginStream(std::string_view head);
+  bool StreamPiece(std::string_view bytes);
+  bool EndStream();
+  bool has_room() const { return aborted_ || room_ > 0; }
+  JSObject* AwaitRoom();
+  bool stream_begun() const { return stream_ != Stream::kNone; }
+  AnswerMode answer() const { return answer_; }
+  // `function` is called, with why, when the answer is not wanted any more. Returns why, if that is
+  // so already: then it is never called.
+  const std::optional<std::string>& OnAbort(JS::HandleObject function);
 
   void NoteRejection(JS::HandleObject promise, bool handled);
   // Descriptions of the rejected promises nobody has listened to.
@@ -54,6 +69,11 @@ class Activation {
   bool RunJobs();
   bool RunDueTimers();
   bool Settle(const HostReply& reply);
+  bool Take(const HostReply& reply);
+  bool Abort(const std::string& reason);
+  bool WakeStream();
+
+  enum class Stream : uint8_t { kNone, kBegun, kEnded };
 
   JSContext* cx_;
   Jobs& queue_;
@@ -67,6 +87,12 @@ class Activation {
   size_t call_bytes_ = 0;
   std::map<uint64_t, std::pair<size_t, JS::PersistentRootedObject>> calls_;
   std::list<JS::PersistentRootedObject> rejected_;
+  const AnswerMode answer_;
+  Stream stream_ = Stream::kNone;
+  int64_t room_;  // of the stream
+  std::optional<JS::PersistentRootedObject> room_wait_;
+  std::optional<std::string> aborted_;  // why
+  std::list<JS::PersistentRootedObject> on_abort_;
 };
 
 // Monotonic time. The engine's own, because nothing of a function may wait for a test's clock.

@@ -39,6 +39,9 @@ constexpr int64_t kRunsPerCollection = 50;
 // Names of the runtime that the engine itself uses; README.md says what they are.
 constexpr std::string_view kContextName = "context";
 constexpr std::string_view kToResultName = "toResult";
+constexpr std::string_view kStreamedResponseName = "streamedResponse";
+constexpr std::string_view kStreamAnswerName = "streamAnswer";
+constexpr std::string_view kBackgroundName = "background";
 
 void NoHelperTask(JS::DispatchReason /*reason*/) {}
 
@@ -417,11 +420,10 @@ bool Engine::Impl::MakeArguments(Realm& realm, const EngineRun& run, JS::Mutable
          Fail(outcome);
 }
 
-bool Engine::Impl::CallHandler(Realm& realm, const EngineRun& run, JS::MutableHandleValue value,
-                               EngineOutcome& outcome) {
+bool Engine::Impl::CallHandler(Realm& realm, const EngineRun& run, JS::MutableHandleValue context,
+                               JS::MutableHandleValue value, EngineOutcome& outcome) {
   JS::RootedValue event(cx_);
-  JS::RootedValue context(cx_);
-  if (!MakeArguments(realm, run, &event, &context, outcome)) return false;
+  if (!MakeArguments(realm, run, &event, context, outcome)) return false;
   JS::RootedValueArray<2> arguments(cx_);
   arguments[0].set(event);
   arguments[1].set(context);
@@ -433,21 +435,97 @@ bool Engine::Impl::CallHandler(Realm& realm, const EngineRun& run, JS::MutableHa
   return Await(returned, "the handler's promise", value, outcome);
 }
 
+bool Engine::Impl::CallRuntime(Realm& realm, const Runtime::Name& name,
+                               const JS::HandleValueArray& arguments,
+                               JS::MutableHandleValue returned) {
+  JS::RootedValue function(cx_);
+  return realm.RuntimeValue(cx_, name, &function) &&
+         JS_CallFunctionValue(cx_, nullptr, function, arguments, returned);
+}
+
+namespace {
+
+// Whether `value` is an object that `for await` can read.
+bool IsAsyncIterable(JSContext* cx, JS::HandleValue value, bool& is) {
+  is = false;
+  if (!value.isObject()) return true;
+  const JS::RootedObject object(cx, &value.toObject());
+  const JS::RootedId id(cx, JS::GetWellKnownSymbolKey(cx, JS::SymbolCode::asyncIterator));
+  return JS_HasPropertyById(cx, object, id, &is);
+}
+
+}  // namespace
+
+// Whether the value is an answer that comes bit by bit: a stream or a generator, an object with such
+// a body, or a response with one, which `response` then has.
+bool Engine::Impl::FindStream(Realm& realm, JS::HandleValue value, JS::MutableHandleValue response,
+                              bool& streams) {
+  const Runtime::Name* const name = runtime_->Find(kStreamedResponseName);
+  if (name != nullptr && realm.HasChunk(name->chunk)) {
+    JS::RootedValueArray<1> arguments(cx_);
+    arguments[0].set(value);
+    if (!CallRuntime(realm, *name, JS::HandleValueArray(arguments), response)) return false;
+    streams = response.isObject();
+    if (!response.isUndefined()) return true;
+  }
+  if (!IsAsyncIterable(cx_, value, streams) || streams) return streams;
+  const JS::RootedObject object(cx_, &value.toObject());
+  JS::RootedValue body(cx_);
+  return JS_GetProperty(cx_, object, "body", &body) && IsAsyncIterable(cx_, body, streams);
+}
+
+bool Engine::Impl::FromStream(Realm& realm, JS::MutableHandleValue value, EngineOutcome& outcome) {
+  const Runtime::Name* const name = runtime_->Find(kStreamAnswerName);
+  if (name == nullptr || !value.isObject()) return true;
+  JS::RootedValue response(cx_);
+  bool streams = false;
+  if (!FindStream(realm, value, &response, streams)) return Fail(outcome);
+  if (!streams) return true;
+  JS::RootedValueArray<3> arguments(cx_);
+  arguments[0].set(value);
+  arguments[1].setInt32(static_cast<int32_t>(activation_->answer()));
+  arguments[2].set(response);
+  JS::RootedValue result(cx_);
+  if (!CallRuntime(realm, *name, JS::HandleValueArray(arguments), &result)) return Fail(outcome);
+  return Await(result, "the answer's stream", value, outcome);
+}
+
 // If the runtime has made its Response, its value may be one.
 bool Engine::Impl::FromResponse(Realm& realm, JS::MutableHandleValue value,
                                 EngineOutcome& outcome) {
   const Runtime::Name* const name = runtime_->Find(kToResultName);
   if (name == nullptr || !realm.HasChunk(name->chunk) || !value.isObject()) return true;
-  JS::RootedValue convert(cx_);
   JS::RootedValue converted(cx_);
   JS::RootedValueArray<1> arguments(cx_);
   arguments[0].set(value);
-  if (!realm.RuntimeValue(cx_, *name, &convert) ||
-      !JS_CallFunctionValue(cx_, nullptr, convert, JS::HandleValueArray(arguments), &converted)) {
+  if (!CallRuntime(realm, *name, JS::HandleValueArray(arguments), &converted)) {
     return Fail(outcome);
   }
   if (converted.isUndefined()) return true;
   return Await(converted, "the response's body", value, outcome);
+}
+
+// What a function goes on with after its answer, which is told before. Only being stopped makes a
+// failure of the run.
+void Engine::Impl::AwaitBackground(Realm& realm, JS::HandleValue context, EngineOutcome& outcome) {
+  const Runtime::Name* const name = runtime_->Find(kBackgroundName);
+  if (name == nullptr || !realm.HasChunk(name->chunk)) return;
+  JS::RootedValue settled(cx_);
+  JS::RootedValue ignored(cx_);
+  JS::RootedValueArray<1> arguments(cx_);
+  arguments[0].set(context);
+  EngineOutcome rest;
+  if (!CallRuntime(realm, *name, JS::HandleValueArray(arguments), &settled)) {
+    (void)Fail(outcome);
+    return;
+  }
+  if (settled.isUndefined()) return;
+  if (activation_->answer() != AnswerMode::kAtEnd && !activation_->stream_begun()) {
+    activation_->host()->Answer(outcome.result, outcome.result_truncated);
+  }
+  if (Await(settled, "what ctx.waitUntil was given", &ignored, rest)) return;
+  if (activation_->stopped()) return SetError(outcome, std::move(rest.error));
+  activation_->host()->Log("warn", rest.error.message);
 }
 
 void Engine::Impl::ReportRejections() {
@@ -461,12 +539,17 @@ void Engine::Impl::ReportRejections() {
 void Engine::Impl::RunIn(Realm& realm, const EngineRun& run, EngineOutcome& outcome) {
   if (!realm.evaluated && !Evaluate(realm, outcome)) return;
   JS::RootedValue value(cx_);
-  if (!CallHandler(realm, run, &value, outcome) || !FromResponse(realm, &value, outcome)) return;
+  JS::RootedValue context(cx_);
+  if (!CallHandler(realm, run, &context, &value, outcome) || !FromStream(realm, &value, outcome) ||
+      !FromResponse(realm, &value, outcome)) {
+    return;
+  }
   RunError error;
   std::optional<ResultText> result = MakeResult(cx_, value, error);
   if (!result) return SetError(outcome, std::move(error));
   outcome.result = std::move(result->json);
   outcome.result_truncated = result->truncated;
+  AwaitBackground(realm, context, outcome);
   if (activation_->queue().Run(cx_)) ReportRejections();
 }
 
@@ -494,7 +577,7 @@ void Engine::Impl::ApplyLimits(EngineOutcome& outcome) const {
 EngineOutcome Engine::Impl::Run(const EngineRun& run, EngineHost& host) {
   EngineOutcome outcome;
   stop_ = StopReason::kNone;
-  activation_.emplace(cx_, *jobs_, &host);
+  activation_.emplace(cx_, *jobs_, &host, run.answer);
   if (std::shared_ptr<const LoadedProgram> loaded =
           Load(run.program, outcome.error, outcome.cold)) {
     std::unique_ptr<Realm> realm = TakeRealm(loaded);

@@ -14,11 +14,15 @@
 
 namespace cairn::functions {
 
-// The server's answer to what a function asked it.
+// What the server tells a function: the answer to what it asked, or how its own answer fares.
 struct HostReply {
+  enum class Kind : uint8_t { kReply, kRoom, kAbort };
+
   uint64_t call = 0;
   bool ok = true;
-  std::string text;  // JSON if ok, else what went wrong
+  std::string text;  // JSON if ok, else what went wrong; of kAbort, why
+  Kind kind = Kind::kReply;
+  uint64_t bytes = 0;  // of kRoom: so many more may be sent
 };
 
 // What the engine asks of the process it runs in. Called on the engine's thread while Run runs.
@@ -33,6 +37,13 @@ class EngineHost {
   virtual std::optional<HostReply> WaitForReply(std::optional<uint64_t> timeout_ns) = 0;
   // Whether a reply can still come.
   virtual bool connected() const = 0;
+
+  // What a run tells of its answer before it ends, as EngineRun::answer allows: all of it, once; or
+  // its head, pieces of up to wire::kMaxStreamPieceBytes, and that it is complete.
+  virtual void Answer(std::string_view /*result*/, bool /*truncated*/) {}
+  virtual void BeginStream(std::string_view /*head*/) {}
+  virtual void StreamPiece(std::string_view /*bytes*/) {}
+  virtual void EndStream() {}
 };
 
 // The JavaScript of the runtime: README.md has the contract.
@@ -69,6 +80,7 @@ struct EngineRun {
   std::string_view event;    // JSON
   std::string_view context;  // JSON; becomes ctx
   std::string_view env;      // JSON; becomes ctx.env
+  AnswerMode answer = AnswerMode::kAtEnd;
 };
 
 struct EngineOutcome {
@@ -86,7 +98,8 @@ struct EngineOutcome {
 //
 // Operation: Run takes the global that Prepare has made, or makes one; evaluates the modules of the
 // program; calls the handler with (event, ctx); runs jobs, timers and replies until the result is
-// there; and makes the result's JSON. What a function does with its global, its prototypes or its
+// there; makes the result's JSON, or sends it as the function makes it; and runs on until what
+// ctx.waitUntil was given has settled. What a function does with its global, its prototypes or its
 // getters can make its own result an error, and nothing else.
 //
 // Concurrency: one engine per process at a time, used by the thread that made it, except Stop. A

@@ -56,13 +56,19 @@ class Engine::Impl {
 
   // Steps of a run. Each returns false with the outcome filled.
   bool Evaluate(Realm& realm, EngineOutcome& outcome);
-  bool CallHandler(Realm& realm, const EngineRun& run, JS::MutableHandleValue value,
-                   EngineOutcome& outcome);
+  bool CallHandler(Realm& realm, const EngineRun& run, JS::MutableHandleValue context,
+                   JS::MutableHandleValue value, EngineOutcome& outcome);
   bool MakeArguments(Realm& realm, const EngineRun& run, JS::MutableHandleValue event,
                      JS::MutableHandleValue context, EngineOutcome& outcome);
   bool Await(JS::HandleValue value, std::string_view what, JS::MutableHandleValue settled,
              EngineOutcome& outcome);
   bool FromResponse(Realm& realm, JS::MutableHandleValue value, EngineOutcome& outcome);
+  bool CallRuntime(Realm& realm, const Runtime::Name& name, const JS::HandleValueArray& arguments,
+                   JS::MutableHandleValue returned);
+  bool FindStream(Realm& realm, JS::HandleValue value, JS::MutableHandleValue response,
+                  bool& streams);
+  bool FromStream(Realm& realm, JS::MutableHandleValue value, EngineOutcome& outcome);
+  void AwaitBackground(Realm& realm, JS::HandleValue context, EngineOutcome& outcome);
   bool Fail(EngineOutcome& outcome);
   void RunIn(Realm& realm, const EngineRun& run, EngineOutcome& outcome);
   void ReportRejections();

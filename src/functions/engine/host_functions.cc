@@ -25,6 +25,7 @@
 
 #include "base/utf8.h"
 #include "functions/engine/activation.h"
+#include "functions/engine/answer_functions.h"
 #include "functions/engine/engine_impl.h"
 #include "functions/engine/exception.h"
 #include "functions/engine/realm.h"
@@ -369,7 +370,10 @@ constexpr JSFunctionSpec kFunctions[] = {JS_FN("call", Call, 2, 0),
 
 JSObject* MakeHostObject(JSContext* cx) {
   const JS::RootedObject host(cx, JS_NewPlainObject(cx));
-  if (host == nullptr || !JS_DefineFunctions(cx, host, kFunctions)) return nullptr;
+  if (host == nullptr || !JS_DefineFunctions(cx, host, kFunctions) ||
+      !DefineAnswerFunctions(cx, host)) {
+    return nullptr;
+  }
   return host;
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 
 #include "functions/engine/engine.h"
 #include "functions/engine/runtime_chunks.h"
+#include "functions/protocol/limits.h"
 
 namespace cairn::functions {
 namespace {
@@ -45,6 +47,29 @@ class ScriptedHost final : public EngineHost {
   }
   bool connected() const override { return true; }
 
+  void Answer(std::string_view result, bool /*truncated*/) override {
+    told.push_back("answer " + std::string(result));
+  }
+  void BeginStream(std::string_view head) override { told.push_back("begin " + std::string(head)); }
+  void StreamPiece(std::string_view bytes) override {
+    told.push_back("piece " + std::string(bytes.substr(0, 16)));
+    streamed += bytes.size();
+    if (leaves) {
+      replies_.push_back({.text = "the client has left", .kind = HostReply::Kind::kAbort});
+    } else if (streamed > granted + wire::kStreamWindowBytes - wire::kMaxStreamPieceBytes) {
+      most_under_way = std::max(most_under_way, streamed - granted);
+      replies_.push_back(
+          {.text = {}, .kind = HostReply::Kind::kRoom, .bytes = streamed - granted});
+      granted = streamed;
+    }
+  }
+  void EndStream() override { told.push_back("end"); }
+
+  std::vector<std::string> told;
+  bool leaves = false;  // the client, at the first piece
+  size_t streamed = 0;
+  size_t granted = 0;
+  size_t most_under_way = 0;
   std::deque<std::string> answers;
   std::vector<std::string> calls;
   std::vector<std::string> logs;
@@ -69,7 +94,8 @@ class RuntimeTest : public ::testing::Test {
     return engine_->Run({.program = program,
                          .event = "{}",
                          .context = R"({"tenant":"t","deadline_ms":4102444800000})",
-                         .env = R"({"KEY":"secret"})"},
+                         .env = R"({"KEY":"secret"})",
+                         .answer = answer_},
                         host_);
   }
   // The result of a handler with this body, or "type: message" of its error.
@@ -80,6 +106,7 @@ class RuntimeTest : public ::testing::Test {
   }
 
   int programs_ = 0;
+  AnswerMode answer_ = AnswerMode::kAtEnd;
   std::unique_ptr<Engine> engine_;
   ScriptedHost host_;
 };
@@ -184,6 +211,83 @@ TEST_F(RuntimeTest, BuffersAreTransferred) {
                    "const c = structuredClone({b}, {transfer: [b]});"
                    "return { body: [b.byteLength, c.b.byteLength].join() }"),
               HasSubstr(R"("body":"0,8")"));
+}
+
+TEST_F(RuntimeTest, AGeneratorIsSentAsItIsMade) {
+  answer_ = AnswerMode::kChunks;
+  const EngineOutcome outcome =
+      Run("export default async function* (event) { yield 'a'; await null; yield {b: 1}; }");
+  EXPECT_EQ(outcome.status, RunStatus::kSuccess) << outcome.error.message;
+  EXPECT_EQ(
+      outcome.result,
+      R"({"statusCode":200,"headers":{"content-type":"text/plain;charset=UTF-8"},"body":"","isBase64Encoded":false})");
+  EXPECT_THAT(host_.told,
+              ElementsAre("begin " + outcome.result, "piece a", "piece {\"b\":1}\n", "end"));
+}
+
+TEST_F(RuntimeTest, WhereNobodyReadsAlongAStreamIsTheResult) {
+  for (const AnswerMode mode : {AnswerMode::kAtEnd, AnswerMode::kWhole}) {
+    answer_ = mode;
+    EXPECT_THAT(Text("return new Response(ReadableStream.from(['h', 'i']), {status: 201})"),
+                HasSubstr(R"("body":"aGk=","isBase64Encoded":true)"));
+    EXPECT_THAT(Text("return {statusCode: 202, body: ReadableStream.from(['hi'])}"),
+                HasSubstr(R"({"statusCode":202)"));
+  }
+  EXPECT_TRUE(host_.told.empty());
+}
+
+TEST_F(RuntimeTest, WhatIsNoAnswerCannotBeStreamedEither) {
+  answer_ = AnswerMode::kChunks;
+  EXPECT_THAT(Text("return {statusCode: 99, body: ReadableStream.from(['x'])}"),
+              HasSubstr("ValidationError: statusCode"));
+  EXPECT_THAT(Text("const s = ReadableStream.from(['x']); s.getReader(); return s"),
+              HasSubstr("TypeError: the stream is locked"));
+  EXPECT_THAT(Text("return ReadableStream.from([() => 1])"), HasSubstr("TypeError: a chunk"));
+  EXPECT_THAT(Text("const r = new Response(ReadableStream.from(['x'])); await r.text(); return r"),
+              HasSubstr("TypeError: the body has been read already"));
+  EXPECT_THAT(Text("return new ReadableStream()"), HasSubstr("NeverSettled: the answer's stream"));
+  EXPECT_TRUE(host_.told.empty());
+}
+
+TEST_F(RuntimeTest, AStreamStandsStillWhileThereIsNoRoom) {
+  answer_ = AnswerMode::kChunks;
+  const EngineOutcome outcome =
+      Run("export default async function* () {"
+          "  for (let i = 0; i < 100; i++) yield new Uint8Array(100000); }");
+  EXPECT_EQ(outcome.status, RunStatus::kSuccess) << outcome.error.message;
+  EXPECT_EQ(host_.streamed, 100 * 100'000U);
+  EXPECT_LT(host_.most_under_way, wire::kStreamWindowBytes + wire::kMaxStreamPieceBytes);
+}
+
+TEST_F(RuntimeTest, AClientThatLeavesEndsTheStreamAndAbortsTheSignal) {
+  answer_ = AnswerMode::kChunks;
+  host_.leaves = true;
+  const EngineOutcome outcome =
+      Run("export default async function* (event, ctx) {"
+          "  try { yield 'one'; await new Promise((done) => { ctx.signal.onabort = done; });"
+          "    yield 'two'; } finally { console.log(ctx.signal.reason.message); } }");
+  EXPECT_EQ(outcome.status, RunStatus::kSuccess) << outcome.error.message;
+  EXPECT_THAT(host_.told, ElementsAre(HasSubstr("begin "), "piece one"));
+  EXPECT_THAT(host_.logs, ElementsAre("info the client has left"));
+}
+
+TEST_F(RuntimeTest, AnAnswerIsToldBeforeWhatGoesOnAfterIt) {
+  answer_ = AnswerMode::kWhole;
+  const EngineOutcome outcome =
+      Run("export default (event, ctx) => {"
+          "  ctx.waitUntil(new Promise((done) => setTimeout(done, 1)).then(() => console.log('after')));"
+          "  return {body: 'early'}; }");
+  EXPECT_EQ(outcome.status, RunStatus::kSuccess) << outcome.error.message;
+  EXPECT_THAT(host_.told, ElementsAre("answer " + outcome.result));
+  EXPECT_THAT(host_.logs, ElementsAre("info after"));
+  host_.told.clear();
+  EXPECT_THAT(Text("ctx.waitUntil(new Promise(() => {})); return {body: 'x'}"),
+              HasSubstr(R"("body":"x")"));
+  EXPECT_THAT(host_.logs.back(), HasSubstr("what ctx.waitUntil was given can never settle"));
+  answer_ = AnswerMode::kAtEnd;
+  host_.told.clear();
+  EXPECT_THAT(Text("ctx.waitUntil(null); return {body: 'x'}"), HasSubstr(R"("body":"x")"));
+  EXPECT_TRUE(host_.told.empty());
 }
 
 TEST_F(RuntimeTest, PolyfillsAreThereForProgramsThatUseThem) {

@@ -15,6 +15,7 @@
 #include "functions/activation/activations.h"
 #include "functions/activation/views.h"
 #include "functions/control/context.h"
+#include "functions/http/stream_body.h"
 #include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
@@ -36,6 +37,7 @@ using SharedInvocation = std::shared_ptr<const Invocation>;
 constexpr std::string_view kActivationHeader = "X-Cairn-Activation";
 constexpr std::string_view kIdempotencyHeader = "Idempotency-Key";
 constexpr size_t kMaxIdempotencyBytes = 256;
+constexpr std::string_view kEventStream = "text/event-stream";
 // An event, and what stands around it.
 constexpr size_t kMaxInvokeBodyBytes = kMaxEventBytes + 64UL * 1024;
 constexpr std::string_view kAny = R"({"type":"object","additionalProperties":true})";
@@ -87,6 +89,11 @@ Result<void> SetActivation(const RouteCall& call, Invocation& invocation) {
   }
   invocation.activation_id = IdempotentActivationId(invocation.function, invocation.ref, *key);
   return {};
+}
+
+bool WantsEvents(const net::HttpRequest& request) {
+  const std::string_view accept = request.headers.Get("Accept").value_or("");
+  return accept.find(kEventStream) != std::string_view::npos;
 }
 
 // --- Answers ------------------------------------------------------------------------------------
@@ -192,10 +199,26 @@ HttpResponse ResponseOf(const Result<Invoker::Answer>& answer, const Invocation&
   return response;
 }
 
-awaitable<HttpResponse> RunWeb(SharedParts parts, SharedInvocation invocation) {
+// One answer of the gateway: its head, and the body that a function makes bit by bit, if it does.
+struct WebAnswer {
+  std::shared_ptr<LiveResponses::Place> place = {};
+  bool events = false;
+};
+using SharedWebAnswer = std::shared_ptr<WebAnswer>;
+
+awaitable<HttpResponse> RunWeb(SharedParts parts, SharedInvocation invocation,
+                               SharedWebAnswer web) {
   Invocation copy = *invocation;
-  const Result<Invoker::Answer> answer = co_await parts->invoker.Invoke(std::move(copy));
-  co_return ResponseOf(answer, *invocation);
+  Result<Invoker::Answer> answer = co_await parts->invoker.Invoke(std::move(copy));
+  HttpResponse response = ResponseOf(answer, *invocation);
+  if (answer.ok() && answer->stream != nullptr) {
+    web->place = std::move(answer->stream);
+    web->events = response.headers.Get("Content-Type").value_or("").starts_with(kEventStream);
+    if (web->events && !response.headers.Has("Cache-Control")) {
+      response.headers.Add("Cache-Control", "no-cache");
+    }
+  }
+  co_return response;
 }
 
 Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
@@ -205,6 +228,7 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   CAIRN_ASSIGN_OR_RETURN(invocation.event,
                          GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
+  invocation.answer = WantsEvents(call.request) ? AnswerMode::kEvents : AnswerMode::kChunks;
   if (call.request.trace_parent) {
     invocation.trigger.source =
         fmt::format(R"({{"traceparent":"{}"}})", call.request.trace_parent->ToString());
@@ -220,7 +244,12 @@ awaitable<Result<HttpReply>> AnyWeb(SharedParts parts, const RouteCall& call) {
   if (!parsed.ok()) return Refused(parsed.error(), call.request.request_id);
   auto invocation = std::make_shared<const Invocation>(*std::move(parsed));
   net::HttpLateResponse late;
-  late.run = [parts = std::move(parts), invocation] { return RunWeb(parts, invocation); };
+  const auto web = std::make_shared<WebAnswer>();
+  late.run = [parts, invocation, web] { return RunWeb(parts, invocation, web); };
+  late.body = [parts, invocation, web]() -> std::shared_ptr<net::HttpBodyStream> {
+    if (web->place == nullptr) return nullptr;
+    return StreamBody(parts->store, std::move(web->place), web->events, invocation->request_id);
+  };
   auto reply = std::make_shared<HttpReply>(std::move(late));
   return [](std::shared_ptr<HttpReply> made) -> awaitable<Result<HttpReply>> {
     co_return std::move(*made);
@@ -294,8 +323,7 @@ awaitable<Result<HttpReply>> GetLogs(SharedParts parts, const RouteCall& call) {
   const auto begin = static_cast<uint64_t>(*from);
   const Result<LogPage> page = co_await ReadPage(parts, call, begin, static_cast<size_t>(*limit));
   if (!page.ok()) co_return HttpReply(Refusal(page.error(), call.request.request_id));
-  const std::string_view accept = call.request.headers.Get("Accept").value_or("");
-  if (accept.find("text/event-stream") != std::string_view::npos) {
+  if (WantsEvents(call.request)) {
     auto kept = std::make_shared<const RouteCall>(call);
     net::HttpEventStream stream;
     stream.run = [parts, kept, begin](net::EventSink& sink) {

@@ -20,8 +20,8 @@ inline constexpr std::string_view kInvokePermission = "functions.invoke";
 //
 //   /v1/web/TENANT/NAMESPACE/FUNCTION/REF/…      any method, path and query
 //
-// runs the function with the request as its event, and answers with what the function returns. REF
-// is an alias or a version.
+// runs the function with the request as its event, and answers with what the function returns, also
+// while it makes it. REF is an alias or a version.
 void AddInvokeRoutes(const InvokeParts& parts, doors::RouteTable& table);
 
 }  // namespace cairn::functions

@@ -4,12 +4,14 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/result.h"
 #include "doors/turn/route_store.h"
 #include "functions/invoker/kv.h"
+#include "functions/invoker/run_answer.h"
 #include "functions/model/activation_log.h"
 #include "functions/model/records.h"
 #include "functions/pool/sandbox_pool.h"
@@ -38,17 +40,26 @@ class ActivationHost final : public RunHost {
     Random& random;
   };
   ActivationHost(Parts parts, const Activation& activation, const VersionConfig& config,
-                 ActivationLog& log, std::function<void()> logged)
+                 ActivationLog& log, std::function<void()> logged, RunAnswer& answer)
       : parts_(parts),
         activation_(activation),
         config_(config),
         log_(log),
-        logged_(std::move(logged)) {}
+        logged_(std::move(logged)),
+        answer_(answer) {}
 
   boost::asio::awaitable<Result<std::string>> Call(std::string_view operation,
                                                    std::string arguments) override;
   // `logged` is called after each line.
   void Log(std::string_view level, std::string_view text) override;
+
+  void SetControl(RunControl* control) override { answer_.SetControl(control); }
+  void Answered(std::string result, bool truncated) override {
+    answer_.Answered(result, truncated);
+  }
+  void StreamBegun(std::string head) override { answer_.Begun(head); }
+  void StreamPiece(std::string bytes) override { answer_.Piece(std::move(bytes)); }
+  void StreamEnded() override { answer_.Ended(); }
 
  private:
   using Reply = boost::asio::awaitable<Result<std::string>>;
@@ -65,6 +76,7 @@ class ActivationHost final : public RunHost {
   const VersionConfig& config_;
   ActivationLog& log_;
   const std::function<void()> logged_;
+  RunAnswer& answer_;
 };
 
 }  // namespace cairn::functions

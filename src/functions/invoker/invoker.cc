@@ -22,6 +22,7 @@
 #include "functions/invoker/activation_host.h"
 #include "functions/invoker/begin.h"
 #include "functions/invoker/locked_change.h"
+#include "functions/invoker/run_answer.h"
 #include "functions/model/activation_log.h"
 #include "functions/model/context.h"
 #include "functions/model/errors.h"
@@ -92,6 +93,7 @@ struct Invoker::Ended {
   std::optional<FunctionError> error = {};
   std::optional<Usage> usage = {};
   std::string limit_hit = {};
+  std::optional<StreamedAnswer> stream = {};
   bool ran = false;
 };
 
@@ -247,8 +249,11 @@ awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Runn
       }
     });
   };
+  const auto answer = std::make_shared<RunAnswer>(
+      loop, parts_.clock,
+      RunAnswer::Limits{.bytes = config.stream_bytes, .idle = milliseconds(config.stream_idle_ms)});
   ActivationHost host({parts_.routes, fetch_, parts_.clock, parts_.random}, begun.activation,
-                      config, running.log, logged);
+                      config, running.log, logged, *answer);
   const int64_t left_ms = begun.deadline_ms - parts_.clock.Now().millis();
   const int64_t wall_ms = std::max<int64_t>(1, std::min(config.timeout_ms, left_ms));
   RunRequest request{
@@ -260,14 +265,18 @@ awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Runn
       .limits = {.wall_ms = wall_ms,
                  .cpu_ms = wall_ms,
                  .memory_bytes = static_cast<uint64_t>(config.memory_mb * kMegabyte)}};
-  const RunOutcome outcome = co_await parts_.pool.Run(std::move(request), host);
+  request.answer = answer->Attach(live_.Find(
+      LiveResponses::KeyOf(begun.activation.tenant, begun.activation.activation_id)));
+  RunOutcome outcome = co_await parts_.pool.Run(std::move(request), host);
   RunEnd end = EndOf(outcome, running.redactor);
+  answer->Settle(end, outcome.limit_hit);
   Ended ended{.status = end.status,
               .result = std::move(end.result),
               .result_truncated = end.result_truncated,
               .error = std::move(end.error),
               .usage = end.usage,
               .limit_hit = outcome.limit_hit,
+              .stream = answer->streamed(),
               .ran = true};
   co_return ended;
 }
@@ -309,6 +318,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   if (!begun.ended) {
     activation.usage = ended.usage;
     activation.limit_hit = ended.limit_hit;
+    activation.stream = std::move(ended.stream);
     activation.error = ended.error;
     if (again) {
       activation.status = Status::kQueued;
@@ -509,28 +519,74 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
   co_return accepted;
 }
 
+// The answer, by whichever way it comes first: from the run itself, or with the end of the activation,
+// which another process may have written. nullopt if it does not come in time, or nobody waits.
+awaitable<Result<std::optional<InvocationResult>>> Invoker::AwaitAnswer(const Accepted& accepted,
+                                                                        const std::string& tenant,
+                                                                        LiveResponse* live) {
+  const int64_t begun_ms = parts_.clock.Now().millis();
+  const SteadyTime deadline =
+      In(milliseconds(std::max<int64_t>(0, accepted.deadline_ms - begun_ms + kAnswerGraceMs)));
+  const codeq::AwaitedResult what{tenant, accepted.request_id, accepted.activation_id};
+  // Before the first look, so that nothing falls between.
+  doors::RouteStore::Signal signal(parts_.routes,
+                                   codeq::ResultTopic(what.tenant, what.request_id));
+  if (live != nullptr) live->SetWaker(signal.waker());
+  const store::Scopes none;
+  while (true) {
+    if (live != nullptr && live->Look() != LiveResponse::Stage::kWaiting) {
+      InvocationResult early;
+      early.activation_id = accepted.activation_id;
+      early.request_id = accepted.request_id;
+      early.duration_ms = std::max<int64_t>(0, parts_.clock.Now().millis() - begun_ms);
+      early.result = live->TakeResult();
+      co_return std::optional<InvocationResult>(std::move(early));
+    }
+    std::optional<std::string> found;
+    const doors::RouteStore::Task look = [&](store::Transaction& transaction) -> Result<void> {
+      CAIRN_ASSIGN_OR_RETURN(found, codeq::FindResult(transaction, what));
+      return {};
+    };
+    const Result<void> done = co_await parts_.routes.Read(none, look);
+    if (!done.ok()) co_return done.error();
+    if (found && (live == nullptr || live->Close())) {
+      Result<InvocationResult> result = ParseInvocationResult(*found);
+      if (!result.ok()) co_return result.error();
+      co_return std::optional<InvocationResult>(*std::move(result));
+    }
+    if (found) continue;  // the answer came from the run meanwhile
+    const bool woken = co_await signal.Wait(deadline);
+    if (!woken) co_return std::optional<InvocationResult>();
+  }
+}
+
 awaitable<Result<Invoker::Answer>> Invoker::Invoke(Invocation invocation) {
   const std::string tenant = invocation.function.tenant;
   invocation.mode = Invocation::Mode::kSync;
+  if (invocation.activation_id.empty()) {
+    invocation.activation_id = NewActivationId(parts_.random);
+  }
+  // Before the request can be run.
+  auto place = std::make_shared<LiveResponses::Place>(
+      live_, LiveResponses::KeyOf(tenant, invocation.activation_id), invocation.answer);
   Result<Accepted> accepted = co_await Accept(std::move(invocation));
   if (!accepted.ok()) co_return accepted.error();
   if (accepted->result) {
     InvocationResult result = *accepted->result;
     co_return Answer{*std::move(accepted), std::move(result)};
   }
-  const int64_t wait_ms = accepted->deadline_ms - parts_.clock.Now().millis() + kAnswerGraceMs;
-  codeq::AwaitedResult what{tenant, accepted->request_id, accepted->activation_id};
-  const Result<std::optional<std::string>> text = co_await codeq::AwaitResult(
-      parts_.routes, std::move(what), In(milliseconds(std::max<int64_t>(0, wait_ms))));
-  if (!text.ok()) co_return text.error();
-  if (!*text) {
+  LiveResponse* const live = place->response().get();
+  Result<std::optional<InvocationResult>> result = co_await AwaitAnswer(*accepted, tenant, live);
+  if (!result.ok()) co_return result.error();
+  if (!*result) {
     co_return Refuse(Code::kCorrelationTimeout,
                      fmt::format("there is no result of the activation {} yet; ask for it later",
                                  accepted->activation_id));
   }
-  Result<InvocationResult> result = ParseInvocationResult(**text);
-  if (!result.ok()) co_return result.error();
-  co_return Answer{*std::move(accepted), *std::move(result)};
+  Answer answer{*std::move(accepted), **std::move(result)};
+  const bool streams = live != nullptr && live->Look() == LiveResponse::Stage::kStreaming;
+  if (streams) answer.stream = std::move(place);
+  co_return answer;
 }
 
 // --- Life ----------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@
 #include "functions/activation/accept.h"
 #include "functions/invoker/begin.h"
 #include "functions/invoker/invocation_figures.h"
+#include "functions/invoker/live_response.h"
 #include "functions/invoker/program_cache.h"
 #include "functions/invoker/rate_limits.h"
 #include "functions/model/records.h"
@@ -76,6 +77,9 @@ struct Invocation {
   std::string request_id;
   // Of the activation: the same id again is the same activation. Empty: a new one.
   std::string activation_id = {};
+  // How Invoke is told the answer, if the activation runs in this process and nobody else waits for
+  // it here; otherwise it comes with the end.
+  AnswerMode answer = AnswerMode::kWhole;
 };
 
 struct Accepted {
@@ -111,11 +115,13 @@ class Invoker {
   // Returns when the request is durable. Refuses what cannot be run: no such function or version, a
   // role that is missing, too many a second, and for kSync too many at once.
   boost::asio::awaitable<Result<Accepted>> Accept(Invocation invocation);
-  // Accepts and waits for the result, until a little after the deadline
-  // (CS_CODEQ_CORRELATION_TIMEOUT: it may still end later).
+  // Accepts and waits for the answer, until a little after the deadline
+  // (CS_CODEQ_CORRELATION_TIMEOUT: it may still end later). If it is sent as it is made, the result
+  // is a success with the head alone, and `stream` has the body: whoever lets go of it has left.
   struct Answer {
     Accepted accepted;
     InvocationResult result;
+    std::shared_ptr<LiveResponses::Place> stream = {};
   };
   boost::asio::awaitable<Result<Answer>> Invoke(Invocation invocation);
 
@@ -137,6 +143,8 @@ class Invoker {
   boost::asio::awaitable<void> RunOne(std::shared_ptr<LoopState> state,
                                       std::shared_ptr<Running> running);
   boost::asio::awaitable<Ended> Execute(net::Loop& loop, std::shared_ptr<Running> running);
+  boost::asio::awaitable<Result<std::optional<InvocationResult>>> AwaitAnswer(
+      const Accepted& accepted, const std::string& tenant, LiveResponse* live);
   boost::asio::awaitable<Result<std::string>> OpenEnv(const Begun& begun, EnvMap& env);
   boost::asio::awaitable<void> FlushLog(std::shared_ptr<Running> running);
   boost::asio::awaitable<void> Finish(Running& running, Ended ended);
@@ -154,6 +162,7 @@ class Invoker {
   const FetchParts fetch_;
   ProgramCache programs_;
   RateLimits rates_;
+  LiveResponses live_;
   std::atomic<bool> stopping_{false};
 
   mutable std::mutex mutex_;

@@ -169,6 +169,10 @@ void AppendConfig(const VersionConfig& config, std::string& out) {
   if (config.max_retries != 0) json.Integer("max_retries", config.max_retries);
   if (!config.on_failure.empty()) json.Text("on_failure", config.on_failure);
   if (config.rate_limit != 0) json.Integer("rate_limit", config.rate_limit);
+  if (config.stream_bytes != kMaxStreamBytes) json.Integer("stream_bytes", config.stream_bytes);
+  if (config.stream_idle_ms != kMaxStreamIdleMs) {
+    json.Integer("stream_idle_ms", config.stream_idle_ms);
+  }
   if (!config.env_names.empty()) json.Texts("env_names", config.env_names);
   if (!config.secrets.empty()) json.Texts("secrets", config.secrets);
   json.EndObject();
@@ -190,6 +194,11 @@ VersionConfig ReadConfig(ObjectReader& object) {
   config.max_retries = object.OptionalInteger("max_retries", 0, kMaxRetries).value_or(0);
   config.on_failure = object.OptionalText("on_failure", {0, kMaxTopicBytes}).value_or("");
   config.rate_limit = object.OptionalInteger("rate_limit", 0, kMaxRateLimit).value_or(0);
+  config.stream_bytes = object.OptionalInteger("stream_bytes", kMinStreamBytes, kMaxStreamBytes)
+                            .value_or(kMaxStreamBytes);
+  config.stream_idle_ms =
+      object.OptionalInteger("stream_idle_ms", kMinStreamIdleMs, kMaxStreamIdleMs)
+          .value_or(kMaxStreamIdleMs);
   config.env_names = object.Texts("env_names", kMaxEnvEntries, {1, kMaxEnvNameBytes});
   config.secrets = object.Texts("secrets", kMaxEnvEntries, {1, kMaxEnvNameBytes});
   return config;
@@ -216,6 +225,9 @@ Result<ConfigOverrides> ParseOverrides(std::string_view text) {
     overrides.max_retries = object.OptionalInteger("max_retries", 0, kMaxRetries).value_or(0);
     overrides.on_failure = object.OptionalText("on_failure", {1, kMaxTopicBytes}).value_or("");
     overrides.rate_limit = object.OptionalInteger("rate_limit", 0, kMaxRateLimit).value_or(0);
+    overrides.stream_bytes = ReadLimit(object, "stream_bytes", kMinStreamBytes, kMaxStreamBytes);
+    overrides.stream_idle_ms =
+        ReadLimit(object, "stream_idle_ms", kMinStreamIdleMs, kMaxStreamIdleMs);
     ReadEnv(object, overrides);
     object.RefuseOthers();
     return overrides;

@@ -46,7 +46,7 @@ using EnvMap = std::vector<std::pair<std::string, std::string>>;
 //    "capabilities":{"kv":{"prefixes":["ctr:"],"ops":["get","set"]},"codeq":{"publish_topics":[]},
 //                    "http":{"allow_hosts":[],"timeout_ms":30000}},
 //    "authz":{"invoke_http_roles":["role:app"]},"max_retries":2,"on_failure":"failed.topic",
-//    "rate_limit":20,"env_names":["TOKEN"],"secrets":["TOKEN"]}
+//    "rate_limit":20,"stream_bytes":65536,"stream_idle_ms":5000,"env_names":["TOKEN"],"secrets":["TOKEN"]}
 //
 // Members from "authz" on are there if they say something.
 struct VersionConfig {
@@ -61,6 +61,8 @@ struct VersionConfig {
   int64_t max_retries = 0;             // of an asynchronous invocation that failed
   std::string on_failure;              // the topic that is told of its last failure; empty: none
   int64_t rate_limit = 0;              // requests per second; 0: the server's own
+  int64_t stream_bytes = kMaxStreamBytes;  // of an answer that is sent as it is made
+  int64_t stream_idle_ms = kMaxStreamIdleMs;
   std::vector<std::string> env_names;  // the values are in the version's env record
   std::vector<std::string> secrets;    // those of env_names that no log may show
   friend bool operator==(const VersionConfig&, const VersionConfig&) = default;
@@ -85,6 +87,8 @@ struct ConfigOverrides {
   int64_t max_retries = 0;
   std::string on_failure;
   int64_t rate_limit = 0;
+  int64_t stream_bytes = 0;
+  int64_t stream_idle_ms = 0;
   EnvMap env;
   std::vector<std::string> secrets;
 };

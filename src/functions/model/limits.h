@@ -37,6 +37,13 @@ inline constexpr int64_t kMaxRetries = 10;
 inline constexpr int64_t kMaxRateLimit = 1'000'000;  // requests per second
 inline constexpr int64_t kMaxWarm = 64;              // children kept warm for an alias
 
+// An answer that is sent as it is made: its bytes, and how long the function may make none of it
+// while there is room for more.
+inline constexpr int64_t kMinStreamBytes = 1'024;
+inline constexpr int64_t kMaxStreamBytes = 256L * 1024 * 1024;
+inline constexpr int64_t kMinStreamIdleMs = 10;
+inline constexpr int64_t kMaxStreamIdleMs = 120'000;
+
 // Capabilities.
 inline constexpr size_t kMaxKvPrefixes = 64;
 inline constexpr size_t kMaxKvPrefixBytes = 256;

@@ -21,6 +21,11 @@ void ReadLimits(ObjectReader limits, Manifest& manifest) {
   manifest.timeout_ms = limits.Integer("timeoutMs", kMinTimeoutMs, kMaxTimeoutMs);
   manifest.memory_mb = limits.Integer("memoryMb", kMinMemoryMb, kMaxMemoryMb);
   manifest.max_concurrency = limits.Integer("maxConcurrency", kMinConcurrency, kMaxConcurrency);
+  manifest.stream_bytes = limits.OptionalInteger("streamBytes", kMinStreamBytes, kMaxStreamBytes)
+                              .value_or(kMaxStreamBytes);
+  manifest.stream_idle_ms =
+      limits.OptionalInteger("streamIdleMs", kMinStreamIdleMs, kMaxStreamIdleMs)
+          .value_or(kMaxStreamIdleMs);
   limits.RefuseOthers();
 }
 
@@ -78,6 +83,10 @@ std::string ManifestText(const Manifest& manifest) {
   json.Integer("timeoutMs", manifest.timeout_ms);
   json.Integer("memoryMb", manifest.memory_mb);
   json.Integer("maxConcurrency", manifest.max_concurrency);
+  if (manifest.stream_bytes != kMaxStreamBytes) json.Integer("streamBytes", manifest.stream_bytes);
+  if (manifest.stream_idle_ms != kMaxStreamIdleMs) {
+    json.Integer("streamIdleMs", manifest.stream_idle_ms);
+  }
   json.EndObject();
   const Capabilities& capabilities = manifest.capabilities;
   json.BeginObject("capabilities");
@@ -110,6 +119,8 @@ VersionConfig EffectiveConfig(const Manifest& manifest, const ConfigOverrides& o
                        .max_retries = overrides.max_retries,
                        .on_failure = overrides.on_failure,
                        .rate_limit = overrides.rate_limit,
+                       .stream_bytes = Or(overrides.stream_bytes, manifest.stream_bytes),
+                       .stream_idle_ms = Or(overrides.stream_idle_ms, manifest.stream_idle_ms),
                        .secrets = overrides.secrets};
   Capabilities& capabilities = config.capabilities;
   if (overrides.kv) std::tie(capabilities.kv_prefixes, capabilities.kv_ops) = *overrides.kv;

@@ -18,7 +18,8 @@ namespace cairn::functions {
 //                    "http":{"allowHosts":["api.example.com"],"timeoutMs":1500}},
 //    "isolation":"activation"}
 //
-// All members are required but `isolation` and those of the three groups of capabilities.
+// All members are required but `isolation` and those of the three groups of capabilities; `limits`
+// may have streamBytes and streamIdleMs too.
 struct Manifest {
   std::string entry = "function.js";
   std::string handler = "default";
@@ -27,6 +28,8 @@ struct Manifest {
   int64_t max_concurrency = kMinConcurrency;
   Capabilities capabilities;
   Isolation isolation = Isolation::kActivation;
+  int64_t stream_bytes = kMaxStreamBytes;
+  int64_t stream_idle_ms = kMaxStreamIdleMs;
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 

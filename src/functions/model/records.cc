@@ -440,6 +440,12 @@ void WriteOutcome(const Activation& activation, JsonWriter& json) {
     json.Text("limit_hit", activation.limit_hit);
   }
   json.Integer("retries", activation.retries);
+  if (activation.stream) {
+    json.BeginObject("stream");
+    json.Integer("bytes", activation.stream->bytes);
+    json.Text("end", activation.stream->end);
+    json.EndObject();
+  }
 }
 
 void ReadOutcome(ObjectReader& object, Activation& activation) {
@@ -456,6 +462,10 @@ void ReadOutcome(ObjectReader& object, Activation& activation) {
   }
   activation.limit_hit = AnyText(object, "limit_hit");
   activation.retries = AnyInteger(object, "retries");
+  if (auto stream = object.OptionalObject("stream")) {
+    activation.stream =
+        StreamedAnswer{.bytes = AnyInteger(*stream, "bytes"), .end = AnyText(*stream, "end")};
+  }
 }
 
 }  // namespace

@@ -201,10 +201,20 @@ struct Usage {
   friend bool operator==(const Usage&, const Usage&) = default;
 };
 
+// Of an answer that was sent as it was made.
+struct StreamedAnswer {
+  int64_t bytes = 0;  // of its body, that the function has made
+  // complete, client_left or error; or the limit that was hit: stream_bytes, stream_idle, wall, cpu,
+  // memory, crash.
+  std::string end;
+  friend bool operator==(const StreamedAnswer&, const StreamedAnswer&) = default;
+};
+
 // {"activation_id","tenant","namespace","function","ref":{"alias","version"},"trigger":{"type"},
 //  "status","start_ms","end_ms","duration_ms","result_truncated","error","request_id",
 //  "resolved_version","result","usage":{"cpu_us","peak_memory_bytes","cold"},"limit_hit","retries"}
-// Times and results that are not known yet are null.
+// Times and results that are not known yet are null. One whose answer was sent as it was made has
+// "stream":{"bytes","end"} too.
 //
 //   queued ─→ running ─→ success, error, timeout
 struct Activation {
@@ -225,6 +235,7 @@ struct Activation {
   std::optional<Usage> usage;
   std::string limit_hit;  // wall_time, cpu_time, memory, …; empty: none
   int64_t retries = 0;    // attempts before this one
+  std::optional<StreamedAnswer> stream = {};
   friend bool operator==(const Activation&, const Activation&) = default;
 };
 std::string Encode(const Activation& activation);

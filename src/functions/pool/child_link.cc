@@ -21,6 +21,7 @@
 #include <span>
 #include <utility>
 
+#include "functions/pool/answer_link.h"
 #include "functions/protocol/exit_codes.h"
 #include "functions/protocol/limits.h"
 
@@ -304,6 +305,7 @@ awaitable<RunOutcome> ChildLink::Converse(const RunMessage& run, RunHost& host) 
         });
       });
   const auto calls = std::make_shared<HostCalls>(loop_);
+  AnswerLink answer(run.number, run.answer, host, [this](Bytes frame) { Queue(std::move(frame)); });
   size_t log_bytes = 0;
   size_t log_lines = 0;
   std::optional<RunOutcome> outcome;
@@ -337,6 +339,12 @@ awaitable<RunOutcome> ChildLink::Converse(const RunMessage& run, RunHost& host) 
       const bool retire = result->retire;
       outcome = OutcomeOf(std::move(*result));
       if (retire) End();
+    } else if (AnswerLink::Knows(*message)) {
+      if (!answer.Take(*std::move(message))) {
+        broken_ = "a part of an answer at the wrong time";
+        End();
+        outcome = Died(timed_out);
+      }
     } else {
       broken_ = "a message at the wrong time";
       End();
@@ -361,7 +369,8 @@ RunMessage ChildLink::MessageOf(RunRequest& request) {
                  .context = std::move(request.context),
                  .env = std::move(request.env),
                  .limits = request.limits,
-                 .only_load = request.only_load};
+                 .only_load = request.only_load,
+                 .answer = request.answer};
   if (!recent_.Has(run.sha256)) run.program = *request.program;
   (void)recent_.Use(run.sha256);
   return run;

@@ -21,6 +21,19 @@ struct RunRequest {
   std::string env;      // JSON
   RunLimits limits = {};
   bool only_load = false;  // nothing is run: the child has the program ready then
+  AnswerMode answer = AnswerMode::kAtEnd;
+};
+
+// What the host of a run may tell the function. On the loop of the run.
+class RunControl {
+ public:
+  // The client has taken so much of the answer that is being sent.
+  virtual void Grant(uint64_t bytes) = 0;
+  // Nobody wants the answer any more: the function's signal is aborted, and its stream cancelled.
+  virtual void Abort(std::string_view reason) = 0;
+
+ protected:
+  ~RunControl() = default;
 };
 
 // What a running function may ask of the server. Called on the loop of the run. The child is
@@ -34,6 +47,16 @@ class RunHost {
                                                            std::string arguments) = 0;
   // One line; text that need not be UTF-8.
   virtual void Log(std::string_view level, std::string_view text) = 0;
+
+  // The run has a child from now on; with null, not any more.
+  virtual void SetControl(RunControl* /*control*/) {}
+  // What a run tells before it ends, as RunRequest::answer allows: a whole answer, or the head of one
+  // and then pieces of its body, of which not more are under way than wire::kStreamWindowBytes, and
+  // one more. StreamEnded comes if the body is complete. Texts are as the child says.
+  virtual void Answered(std::string /*result*/, bool /*truncated*/) {}
+  virtual void StreamBegun(std::string /*head*/) {}
+  virtual void StreamPiece(std::string /*bytes*/) {}
+  virtual void StreamEnded() {}
 };
 
 struct RunUsage {

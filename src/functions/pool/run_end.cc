@@ -7,15 +7,11 @@
 #include "functions/model/json_object.h"
 
 namespace cairn::functions {
-namespace {
 
-// The result that a child has sent, which may be anything.
-Result<FunctionResult> ParseResult(std::string_view text) {
+Result<FunctionResult> ParseFunctionResult(std::string_view text) {
   return ReadObject(text, Code::kValidation,
                     [](ObjectReader& object) { return ReadFunctionResult(object); });
 }
-
-}  // namespace
 
 RunEnd EndOf(const RunOutcome& outcome, const Redactor& redactor) {
   RunEnd end{
@@ -24,7 +20,7 @@ RunEnd EndOf(const RunOutcome& outcome, const Redactor& redactor) {
                 .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
                 .cold = outcome.usage.cold}};
   if (outcome.status == RunStatus::kSuccess) {
-    Result<FunctionResult> result = ParseResult(outcome.result);
+    Result<FunctionResult> result = ParseFunctionResult(outcome.result);
     if (result.ok()) {
       end.status = Status::kSuccess;
       end.result = *std::move(result);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
+#include "base/result.h"
 #include "functions/model/message.h"
 #include "functions/model/records.h"
 #include "functions/model/secrets.h"
@@ -17,6 +19,9 @@ struct RunEnd {
   std::optional<FunctionError> error = {};
   Usage usage = {};
 };
+
+// The result that a child has sent, which may be anything.
+Result<FunctionResult> ParseFunctionResult(std::string_view text);
 
 // What a child says of a run, checked and cut to the limits, with the secrets taken out of errors.
 RunEnd EndOf(const RunOutcome& outcome, const Redactor& redactor);

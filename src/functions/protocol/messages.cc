@@ -26,10 +26,16 @@ enum class Kind : uint8_t {
   kRun = 1,
   kHostReply = 2,
   kCompile = 3,
+  kStreamRoom = 8,
+  kAbort = 9,
   kHostCall = 16,
   kLog = 17,
   kRunResult = 18,
   kCompiled = 19,
+  kAnswered = 24,
+  kStreamBegun = 25,
+  kStreamPiece = 26,
+  kStreamEnded = 27,
   kForked = 32,
   kExited = 33,
   kFork = 48,
@@ -148,6 +154,7 @@ RunMessage ReadRun(Reader& in) {
   run.limits.cpu_ms = in.Count64();
   run.limits.memory_bytes = in.Big64();
   run.only_load = in.Flag();
+  run.answer = static_cast<AnswerMode>(in.Byte(static_cast<uint8_t>(AnswerMode::kEvents)));
   return run;
 }
 
@@ -199,6 +206,30 @@ CompiledMessage ReadCompiled(Reader& in) {
   return compiled;
 }
 
+AbortMessage ReadAbort(Reader& in) {
+  AbortMessage abort{.number = in.Big64(), .reason = {}};
+  abort.reason = in.Text(wire::kMaxAbortReasonBytes);
+  return abort;
+}
+
+AnsweredMessage ReadAnswered(Reader& in) {
+  AnsweredMessage answered{.number = in.Big64(), .result = in.Text(wire::kMaxResultBytes)};
+  answered.result_truncated = in.Flag();
+  return answered;
+}
+
+StreamBegunMessage ReadStreamBegun(Reader& in) {
+  StreamBegunMessage begun{.number = in.Big64(), .head = {}};
+  begun.head = in.Text(wire::kMaxResultBytes);
+  return begun;
+}
+
+StreamPieceMessage ReadStreamPiece(Reader& in) {
+  StreamPieceMessage piece{.number = in.Big64(), .bytes = {}};
+  piece.bytes = in.Text(wire::kMaxStreamPieceBytes);
+  return piece;
+}
+
 // --- which kinds a direction has, how large they may be ------------------------------------------
 
 template <typename Message>
@@ -221,6 +252,12 @@ const std::vector<Row<ToChild>>& Rows() {
       {Kind::kHostReply, wire::kMaxHostReplyBytes + kSmall,
        [](Reader& in) -> ToChild { return ReadHostReply(in); }},
       {Kind::kCompile, kMaxFilesBytes, [](Reader& in) -> ToChild { return ReadCompile(in); }},
+      {Kind::kStreamRoom, kSmall,
+       [](Reader& in) -> ToChild {
+         return StreamRoomMessage{.number = in.Big64(), .bytes = in.Big64()};
+       }},
+      {Kind::kAbort, wire::kMaxAbortReasonBytes + kSmall,
+       [](Reader& in) -> ToChild { return ReadAbort(in); }},
   };
   return rows;
 }
@@ -245,6 +282,14 @@ const std::vector<Row<ToServer>>& Rows() {
        [](Reader& in) -> ToServer {
          return ExitedMessage{.status = static_cast<int32_t>(in.Big32()), .cpu_us = in.Count64()};
        }},
+      {Kind::kAnswered, wire::kMaxResultBytes + kSmall,
+       [](Reader& in) -> ToServer { return ReadAnswered(in); }},
+      {Kind::kStreamBegun, wire::kMaxResultBytes + kSmall,
+       [](Reader& in) -> ToServer { return ReadStreamBegun(in); }},
+      {Kind::kStreamPiece, wire::kMaxStreamPieceBytes + kSmall,
+       [](Reader& in) -> ToServer { return ReadStreamPiece(in); }},
+      {Kind::kStreamEnded, kSmall,
+       [](Reader& in) -> ToServer { return StreamEndedMessage{.number = in.Big64()}; }},
   };
   return rows;
 }
@@ -278,7 +323,8 @@ Bytes Encode(const RunMessage& message) {
   }
   out.Text(message.event).Text(message.context).Text(message.env);
   out.Signed64(message.limits.wall_ms).Signed64(message.limits.cpu_ms);
-  return out.Big64(message.limits.memory_bytes).Flag(message.only_load).Frame();
+  out.Big64(message.limits.memory_bytes).Flag(message.only_load);
+  return out.Byte(static_cast<uint8_t>(message.answer)).Frame();
 }
 
 Bytes Encode(const HostReplyMessage& message) {
@@ -290,6 +336,31 @@ Bytes Encode(const HostReplyMessage& message) {
 Bytes Encode(const CompileMessage& message) {
   Writer out(Kind::kCompile);
   return out.Big64(message.number).Files(message.files).Text(message.entry).Frame();
+}
+
+Bytes Encode(const StreamRoomMessage& message) {
+  return Writer(Kind::kStreamRoom).Big64(message.number).Big64(message.bytes).Frame();
+}
+
+Bytes Encode(const AbortMessage& message) {
+  return Writer(Kind::kAbort).Big64(message.number).Text(message.reason).Frame();
+}
+
+Bytes Encode(const AnsweredMessage& message) {
+  Writer out(Kind::kAnswered);
+  return out.Big64(message.number).Text(message.result).Flag(message.result_truncated).Frame();
+}
+
+Bytes Encode(const StreamBegunMessage& message) {
+  return Writer(Kind::kStreamBegun).Big64(message.number).Text(message.head).Frame();
+}
+
+Bytes Encode(const StreamPieceMessage& message) {
+  return Writer(Kind::kStreamPiece).Big64(message.number).Text(message.bytes).Frame();
+}
+
+Bytes Encode(const StreamEndedMessage& message) {
+  return Writer(Kind::kStreamEnded).Big64(message.number).Frame();
 }
 
 Bytes Encode(const HostCallMessage& message) {

@@ -21,8 +21,9 @@
 // of its own on `length`, so neither side can make the other allocate more than that. Both sides
 // treat each other as hostile: what does not decode is the end of the conversation.
 //
-//   server → child:   Run, HostReply, Compile
+//   server → child:   Run, HostReply, StreamRoom, Abort, Compile
 //   child  → server:  HostCall, Log, RunResult, Compiled
+//                     Answered, or StreamBegun StreamPiece… StreamEnded, before the RunResult
 //   zygote → server:  Forked, before anything of the child; Exited, after everything of it
 //   server → zygote:  Fork, on the zygote's own socket, with the child's end attached
 namespace cairn::functions {
@@ -36,6 +37,7 @@ struct RunMessage {
   std::string env;                      // JSON
   RunLimits limits = {};
   bool only_load = false;  // the program is made ready, and nothing of it is run
+  AnswerMode answer = AnswerMode::kAtEnd;
 
   friend bool operator==(const RunMessage&, const RunMessage&) = default;
 };
@@ -47,6 +49,22 @@ struct HostReplyMessage {
   std::string text;  // JSON if ok, else what went wrong
 
   friend bool operator==(const HostReplyMessage&, const HostReplyMessage&) = default;
+};
+
+// The client has taken some of the answer.
+struct StreamRoomMessage {
+  uint64_t number = 0;
+  uint64_t bytes = 0;
+
+  friend bool operator==(const StreamRoomMessage&, const StreamRoomMessage&) = default;
+};
+
+// Nobody wants the answer any more.
+struct AbortMessage {
+  uint64_t number = 0;
+  std::string reason;  // for people
+
+  friend bool operator==(const AbortMessage&, const AbortMessage&) = default;
 };
 
 struct CompileMessage {
@@ -89,6 +107,37 @@ struct RunResultMessage {
   friend bool operator==(const RunResultMessage&, const RunResultMessage&) = default;
 };
 
+// The answer of a run that goes on.
+struct AnsweredMessage {
+  uint64_t number = 0;
+  std::string result;  // as RunResultMessage has it
+  bool result_truncated = false;
+
+  friend bool operator==(const AnsweredMessage&, const AnsweredMessage&) = default;
+};
+
+// An answer begins whose body follows in pieces.
+struct StreamBegunMessage {
+  uint64_t number = 0;
+  std::string head;  // a result with an empty body
+
+  friend bool operator==(const StreamBegunMessage&, const StreamBegunMessage&) = default;
+};
+
+struct StreamPieceMessage {
+  uint64_t number = 0;
+  std::string bytes;
+
+  friend bool operator==(const StreamPieceMessage&, const StreamPieceMessage&) = default;
+};
+
+// The body is complete. One that is not has no such message, only the RunResult.
+struct StreamEndedMessage {
+  uint64_t number = 0;
+
+  friend bool operator==(const StreamEndedMessage&, const StreamEndedMessage&) = default;
+};
+
 struct CompiledMessage {
   uint64_t number = 0;
   bool ok = true;
@@ -118,19 +167,27 @@ struct ForkMessage {
   friend bool operator==(const ForkMessage&, const ForkMessage&) = default;
 };
 
-using ToChild = std::variant<RunMessage, HostReplyMessage, CompileMessage>;
+using ToChild = std::variant<RunMessage, HostReplyMessage, CompileMessage, StreamRoomMessage,
+                             AbortMessage>;
 using ToServer = std::variant<HostCallMessage, LogMessage, RunResultMessage, CompiledMessage,
-                              ForkedMessage, ExitedMessage>;
+                              ForkedMessage, ExitedMessage, AnsweredMessage, StreamBegunMessage,
+                              StreamPieceMessage, StreamEndedMessage>;
 using ToZygote = std::variant<ForkMessage>;
 
 // As frames. Messages within the limits of limits.h always fit.
 Bytes Encode(const RunMessage& message);
 Bytes Encode(const HostReplyMessage& message);
 Bytes Encode(const CompileMessage& message);
+Bytes Encode(const StreamRoomMessage& message);
+Bytes Encode(const AbortMessage& message);
 Bytes Encode(const HostCallMessage& message);
 Bytes Encode(const LogMessage& message);
 Bytes Encode(const RunResultMessage& message);
 Bytes Encode(const CompiledMessage& message);
+Bytes Encode(const AnsweredMessage& message);
+Bytes Encode(const StreamBegunMessage& message);
+Bytes Encode(const StreamPieceMessage& message);
+Bytes Encode(const StreamEndedMessage& message);
 Bytes Encode(const ForkedMessage& message);
 Bytes Encode(const ExitedMessage& message);
 Bytes Encode(const ForkMessage& message);

@@ -40,7 +40,8 @@ TEST(MessagesTest, EveryMessageIsReadAsItWasWritten) {
                                       .context = "{1}",
                                       .env = "{2}",
                                       .limits = {.wall_ms = 1, .cpu_ms = 2, .memory_bytes = 3},
-                                      .only_load = true});
+                                      .only_load = true,
+                                      .answer = AnswerMode::kEvents});
   ExpectRoundTrip<ToChild>(RunMessage{.number = 1, .sha256 = "abc"});
   ExpectRoundTrip<ToChild>(HostReplyMessage{.number = 1, .call = 2, .ok = false, .text = "no"});
   ExpectRoundTrip<ToChild>(CompileMessage{.number = 1, .files = program.files, .entry = "x"});
@@ -57,6 +58,12 @@ TEST(MessagesTest, EveryMessageIsReadAsItWasWritten) {
                                              .peak_memory_bytes = 6,
                                              .retire = true,
                                              .cold = true});
+  ExpectRoundTrip<ToChild>(StreamRoomMessage{.number = 1, .bytes = UINT64_MAX});
+  ExpectRoundTrip<ToChild>(AbortMessage{.number = 1, .reason = "the client has left"});
+  ExpectRoundTrip<ToServer>(AnsweredMessage{.number = 1, .result = "{}", .result_truncated = true});
+  ExpectRoundTrip<ToServer>(StreamBegunMessage{.number = 1, .head = "{}"});
+  ExpectRoundTrip<ToServer>(StreamPieceMessage{.number = 1, .bytes = std::string("\0\xff", 2)});
+  ExpectRoundTrip<ToServer>(StreamEndedMessage{.number = UINT64_MAX});
   ExpectRoundTrip<ToServer>(CompiledMessage{.number = 1, .ok = false, .text = "a.js:1: bad"});
   ExpectRoundTrip<ToServer>(ForkedMessage{.pid = 7, .sandbox = 3});
   ExpectRoundTrip<ToServer>(ExitedMessage{.status = -1, .cpu_us = 4});
@@ -97,6 +104,16 @@ TEST(MessagesTest, FieldsThatDoNotFitAreRefused) {
   EXPECT_EQ(ErrorOf<ToServer>(Encode(result)), "a message of kind 18 is malformed");
   EXPECT_EQ(ErrorOf<ToServer>(Encode(ForkedMessage{.pid = -1})),
             "a message of kind 32 is malformed");
+  const StreamPieceMessage piece{.number = 1,
+                                 .bytes = std::string(wire::kMaxStreamPieceBytes + 1, 'x')};
+  EXPECT_EQ(ErrorOf<ToServer>(Encode(piece)), "a message of kind 26 is malformed");
+  const StreamBegunMessage begun{.number = 1, .head = std::string(wire::kMaxResultBytes + 1, 'x')};
+  EXPECT_EQ(ErrorOf<ToServer>(Encode(begun)), "a message of kind 25 is malformed");
+  const AbortMessage abort{.number = 1, .reason = std::string(wire::kMaxAbortReasonBytes + 1, 'x')};
+  EXPECT_EQ(ErrorOf<ToChild>(Encode(abort)), "a message of kind 9 is malformed");
+  Bytes mode = Encode(RunMessage{.number = 1});
+  mode.back() = 3;
+  EXPECT_EQ(ErrorOf<ToChild>(mode), "a message of kind 1 is malformed");
   Bytes flag = Encode(CompiledMessage{.number = 1, .ok = true});
   flag[5 + 8] = 2;
   EXPECT_EQ(ErrorOf<ToServer>(flag), "a message of kind 19 is malformed");

@@ -95,6 +95,8 @@ struct HttpWebSocket {
   size_t message_limit = 1024 * 1024;
 };
 
+struct HttpBodyStream;
+
 // A response that is made while the server watches whether the client is still there: for a request
 // that waits for something. When the client leaves or the server drains, whatever `run` awaits is
 // cancelled (Asio's terminal cancellation), and what it then returns is sent if there is somebody
@@ -103,6 +105,9 @@ struct HttpLateResponse {
   std::function<boost::asio::awaitable<HttpResponse>()> run;
   // Called once, after `run`, if the response could not be sent. May be empty.
   std::function<boost::asio::awaitable<void>()> unsent;
+  // Asked once, after `run`, for a body that is made piece by piece: then the one of the response is
+  // empty, and the stream's headers count for nothing. May be empty, and give null.
+  std::function<std::shared_ptr<HttpBodyStream>()> body = {};
 };
 
 // Where the body of a streamed response goes. Used on the loop's thread, one call at a time.
@@ -120,6 +125,9 @@ class BodySink {
 struct HttpBodyStream {
   HttpHeaders headers;
   std::function<boost::asio::awaitable<bool>(BodySink&)> run;
+  // The client is watched also while nothing is written: when it leaves, or the server drains,
+  // whatever `run` awaits is cancelled (Asio's terminal cancellation).
+  bool watched = false;
 };
 
 using HttpReply =

@@ -176,6 +176,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
 
     HttpReply reply = co_await CallHandler(std::move(request));
     std::function<awaitable<void>()> unsent;
+    std::shared_ptr<HttpBodyStream> late_body;
     if (auto* late = std::get_if<HttpLateResponse>(&reply)) {
       std::optional<HttpResponse> response = co_await AwaitLate(*late);
       unsent = std::move(late->unsent);
@@ -183,6 +184,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
         if (unsent) co_await unsent();
         co_return false;
       }
+      if (late->body) late_body = late->body();
       reply = *std::move(response);
     }
     keep_alive_ = parser_->keep_alive() && !shard_->draining();
@@ -196,7 +198,7 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
       co_return false;
     }
     if (auto* stream = std::get_if<HttpBodyStream>(&reply)) {
-      co_await SendBody(*stream);
+      co_await SendBody(200, stream->headers, *stream);
       co_return false;
     }
     if (auto* upgrade = std::get_if<HttpWebSocket>(&reply)) {
@@ -209,7 +211,13 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
                         : ErrorResponse(500, "the request is not for a WebSocket");
       keep_alive_ = false;
     }
-    const bool sent = co_await Respond(std::get<HttpResponse>(reply));
+    const HttpResponse& response = std::get<HttpResponse>(reply);
+    if (late_body != nullptr) {
+      const bool begun = co_await SendBody(response.status, response.headers, *late_body);
+      if (!begun && unsent) co_await unsent();
+      co_return false;
+    }
+    const bool sent = co_await Respond(response);
     if (!sent && unsent) co_await unsent();
     lingers_ = sent && !keep_alive_;
     co_return sent&& keep_alive_;
@@ -445,19 +453,39 @@ class Session final : public HttpSession, public StreamHost, public BodySink {
     lingers_ = !run.broken();
   }
 
-  awaitable<void> SendBody(HttpBodyStream& stream) {
+  // False if not even the head could be sent.
+  awaitable<bool> SendBody(int status, const HttpHeaders& own_headers, HttpBodyStream& stream) {
     keep_alive_ = false;
     chunked_ = parser_->get().version() == 11;
-    HttpHeaders headers = CommonHeaders(stream.headers);
+    HttpHeaders headers = CommonHeaders(own_headers);
     headers.Set("Connection", "close");
-    if (chunked_) headers.Set("Transfer-Encoding", "chunked");
-    const std::string head = SerializeHead(200, headers);
+    const bool bodiless = status == 204 || status == 304;
+    if (chunked_ && !bodiless) headers.Set("Transfer-Encoding", "chunked");
+    const std::string head = SerializeHead(status, headers);
     const bool sent = co_await Write(head, {});
-    if (!sent || head_only_) co_return;
-    const bool complete = co_await RunBody(stream);
-    if (!complete || body_broken_) co_return;
+    if (!sent || head_only_ || bodiless) co_return sent;
+    bool complete = false;
+    if (stream.watched) {
+      using namespace asio::experimental::
+          awaitable_operators;  // NOLINT(google-build-using-namespace)
+      bool gone = true;
+      co_await (RunBodyInto(stream, complete, gone) || AwaitClientGone() || AwaitStop());
+      body_broken_ = body_broken_ || gone;
+    } else {
+      complete = co_await RunBody(stream);
+    }
+    if (!complete || body_broken_) co_return true;
     if (chunked_) co_await Write("0\r\n\r\n", {});
     lingers_ = true;
+    co_return true;
+  }
+
+  awaitable<void> RunBodyInto(HttpBodyStream& stream, bool& complete, bool& gone) {
+    // It is told by Write and by what it awaits, not by an exception at its next co_await.
+    co_await asio::this_coro::throw_if_cancelled(false);
+    complete = co_await RunBody(stream);
+    const auto state = co_await asio::this_coro::cancellation_state;
+    gone = state.cancelled() != asio::cancellation_type::none;
   }
 
   awaitable<bool> RunBody(HttpBodyStream& stream) {

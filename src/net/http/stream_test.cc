@@ -168,6 +168,40 @@ TEST_F(BodyStreamTest, AClientCanTellThatABodyWasGivenUp) {
   EXPECT_EQ(log_.streams_ended, 1);
 }
 
+TEST_F(BodyStreamTest, ALateResponseMayHaveOneWithAStatusOfItsOwn) {
+  Start();
+  std::thread proceed([&] {
+    WaitUntil([&] { return log_.late_waiting == 1; });
+    Proceed();
+  });
+  const auto response = Client().Get("/watched");
+  proceed.join();
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 202);
+  EXPECT_EQ(response->body, "begun\ndone\n");
+  EXPECT_EQ(response->headers.Get("Transfer-Encoding"), "chunked");
+}
+
+TEST_F(BodyStreamTest, AWatchedClientThatLeavesEndsTheHandlerWhileNothingIsWritten) {
+  Start();
+  {
+    RespClient client = Raw();
+    ASSERT_TRUE(client.SendRaw("GET /watched HTTP/1.1\r\nHost: x\r\n\r\n").ok());
+    EXPECT_THAT(ReadUntil(client, "begun\n"), StartsWith("HTTP/1.1 202 "));
+  }
+  WaitUntil([&] { return log_.streams_ended == 1; });
+  WaitUntil([&] { return server_->stats().connections_open == 0; });
+}
+
+TEST_F(BodyStreamTest, ADrainGivesUpAWatchedBody) {
+  Start();
+  RespClient client = Raw();
+  ASSERT_TRUE(client.SendRaw("GET /watched HTTP/1.1\r\nHost: x\r\n\r\n").ok());
+  ReadUntil(client, "begun\n");
+  server_->Drain(seconds(30));
+  EXPECT_THAT(ReadUntil(client, "0\r\n\r\n"), ::testing::EndsWith("<closed>"));
+}
+
 TEST_F(BodyStreamTest, AClientThatDoesNotReadEndsTheHandler) {
   HttpServerOptions options;
   options.write_timeout = std::chrono::milliseconds(50);

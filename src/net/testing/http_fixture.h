@@ -82,6 +82,10 @@ class ToyHttpHandler final : public HttpHandler {
       HttpLateResponse late = Late();
       co_return late;
     }
+    if (name == "watched") {
+      HttpLateResponse late = Watched();
+      co_return late;
+    }
     if (name == "events") {
       HttpEventStream stream = Events(request.segments[1]);
       co_return stream;
@@ -132,6 +136,33 @@ class ToyHttpHandler final : public HttpHandler {
     const auto state = co_await boost::asio::this_coro::cancellation_state;
     const bool cancelled = state.cancelled() != boost::asio::cancellation_type::none;
     co_return HttpResponse::Text(200, cancelled ? "cancelled" : "late");
+  }
+
+  // A response whose body begins, and goes on once the gate opens.
+  HttpLateResponse Watched() {
+    HttpLateResponse late;
+    late.run = []() -> boost::asio::awaitable<HttpResponse> {
+      HttpResponse response = HttpResponse::Empty(202);
+      response.headers.Set("Content-Type", "text/plain");
+      co_return response;
+    };
+    late.body = [this] {
+      auto stream = std::make_shared<HttpBodyStream>();
+      stream->watched = true;
+      stream->run = [this](BodySink& sink) { return SendWatched(sink); };
+      return stream;
+    };
+    return late;
+  }
+
+  boost::asio::awaitable<bool> SendWatched(BodySink& sink) {
+    const Ended ended(log_.streams_ended);
+    const bool begun = co_await sink.Write("begun\n");
+    if (!begun) co_return false;
+    ++log_.late_waiting;
+    co_await gate_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    const bool sent = co_await sink.Write("done\n");
+    co_return sent;
   }
 
   boost::asio::awaitable<bool> SendPieces(BodySink& sink, std::string count) {

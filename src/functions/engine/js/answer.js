@@ -10,7 +10,9 @@
   // For what a source does when it is cancelled.
   const CANCEL_MS = 1000;
   const EVENTS = 'text/event-stream';
-  const MODES = { keep: 0, chunks: 1, events: 2 };
+  // As the engine counts them: at the end, whole, chunks, events.
+  const CHUNKS = 2;
+  const AS_EVENTS = 3;
 
   // ---- chunks as bytes ----
 
@@ -58,20 +60,20 @@
 
   function sourceOf(value) {
     if (typeof value !== 'object' || value === null) return null;
-    if (value instanceof host.global('ReadableStream')) return readerSource(value);
-    return typeof value[Symbol.asyncIterator] === 'function' ? iteratorSource(value) : null;
+    if (typeof value[Symbol.asyncIterator] !== 'function') return null;
+    return value instanceof host.global('ReadableStream') ? readerSource(value) : iteratorSource(value);
   }
 
   const typed = (headers) => Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'content-type');
 
-  // {head, source} of what a function has returned; null if it is no stream.
-  function find(value) {
-    const response = host.global('streamedResponse')(value);
+  // {head, source} of what a function has returned; null if it is no stream. `response` is what fetch.js
+  // says of it.
+  function find(value, response) {
     if (response) return { head: response.head, source: readerSource(response.stream) };
     const source = sourceOf(value);
     if (source) return { head: {}, source };
     const body = sourceOf(value.body);
-    return body && !(value instanceof host.global('Response')) ? { head: { ...value }, source: body } : null;
+    return body && { head: { ...value }, source: body };
   }
 
   // ---- reading ----
@@ -170,23 +172,23 @@
   }
 
   // If `value` is an answer that comes bit by bit, a promise of the result that the engine takes: of the
-  // whole answer where nobody reads along (mode 0), and of its head where it has been sent, as it is (1) or
-  // with each chunk as an event (2), unless the function says itself what it is.
-  function streamAnswer(value, mode) {
-    const found = find(value);
+  // whole answer where nobody reads along, and of its head where it has been sent, as it is or with each chunk
+  // as an event, unless the function says itself what it is.
+  function streamAnswer(value, mode, response) {
+    const found = find(value, response);
     return found === null ? undefined : run(found, mode);
   }
 
   async function run({ head, source }, mode) {
     const own = typed(head.headers);
-    const events = mode === MODES.events && !own;
+    const events = mode === AS_EVENTS && !own;
     const toBytes = events ? eventBytes : plainBytes;
     let first = null;
     if (!own) {
       let type = EVENTS;
       if (!events) {
         // The first chunk says what it is; its failure is that of the function.
-        const sender = mode === MODES.keep ? null : new Sender();
+        const sender = mode < CHUNKS ? null : new Sender();
         first = await (sender ? sender.wait(source.next()) : source.next());
         if (first === undefined) {
           await cancel(source, new (host.global('DOMException'))(sender.left, 'AbortError'));
@@ -198,7 +200,7 @@
     }
     delete head.body;
     delete head.isBase64Encoded;
-    if (mode !== MODES.keep) return send(head, source, first, toBytes);
+    if (mode >= CHUNKS) return send(head, source, first, toBytes);
     const bytes = first?.done ? new Uint8Array(0) : await collect(source, first, KEPT_BYTES, toBytes);
     return { ...head, body: base64Encode(bytes), isBase64Encoded: true };
   }

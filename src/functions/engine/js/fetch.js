@@ -30,10 +30,9 @@
 
   // A stream, or what can be made one: a generator gives a body too.
   function streamOf(body) {
+    if (typeof body[Symbol.asyncIterator] !== 'function') return null;
     const ReadableStream = host.global('ReadableStream');
-    if (!(body instanceof ReadableStream)) {
-      return typeof body[Symbol.asyncIterator] === 'function' ? ReadableStream.from(body) : null;
-    }
+    if (!(body instanceof ReadableStream)) return ReadableStream.from(body);
     if (body.locked || host.global('streamParts').isDisturbed(body)) {
       throw new TypeError('the stream of a body must be neither locked nor read from');
     }
@@ -410,9 +409,10 @@
 
   // ---- the result of a function ----
 
-  // Of a Response whose body is a stream: {head, stream}, else undefined.
+  // Of a Response whose body is a stream, {head, stream}; of another one null, of anything else undefined.
   function streamedResponse(value) {
-    if (!(value instanceof Response) || streamOfBody(value) === null || value.bodyUsed) return undefined;
+    if (!(value instanceof Response)) return undefined;
+    if (streamOfBody(value) === null || value.bodyUsed) return null;
     return { head: headOf(value), stream: value.body };
   }
 

@@ -457,7 +457,9 @@
       } else if (sink.state === 'errored') {
         end(preventCancel ? null : () => cancelStream(source, sink.error), true, sink.error);
       } else if (source.state === 'closed') {
-        end(preventClose ? null : () => writable.closeIfOpen(sink), false);
+        // A last write that fails is told, whether or not the sink is closed.
+        const rest = () => (sink.state === 'errored' ? Promise.reject(sink.error) : Promise.resolve());
+        end(preventClose ? rest : () => writable.closeIfOpen(sink), false);
       } else if (writable.closing(sink) || sink.state === 'closed') {
         const error = new TypeError('the stream that is written to has been closed');
         end(preventCancel ? null : () => cancelStream(source, error), true, error);

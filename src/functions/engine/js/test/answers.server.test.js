@@ -1,8 +1,8 @@
 // Answers that are made bit by bit, and what goes on after them.
 'use strict';
 const KEEP = 0;
-const CHUNKS = 1;
-const EVENTS = 2;
+const CHUNKS = 2;
+const EVENTS = 3;
 const sent = () => server.realm.answer;
 
 async function* counting(count = 3) {
