@@ -10,6 +10,7 @@ with a fresh vm context for each request, which is no boundary. The peers record
 
   warm       synchronous invocations of a function that has been invoked before: 1 connection, then 64
   first      the first invocation of a version: what is new is its code, of 1 KB and of 200 KB
+  stream     the first byte of an answer that is sent as it is made, and of one that is sent whole
   child      the first invocation for a tenant, of code that is known: a process is forked for it
   memory     of a warm function, of an idle process, and of 10,000 functions that were never invoked
 
@@ -17,7 +18,7 @@ Every answer is checked, and whether each activation was recorded. Wrong results
 miss what is wanted only say so.
 
   bench/functions/run.py                       everything
-  bench/functions/run.py --only warm           or: first, child, memory
+  bench/functions/run.py --only warm           or: first, stream, child, memory
   bench/functions/run.py --against BINARY      another build of Cairn among the peers: before and after
 """
 
@@ -28,6 +29,7 @@ import platform
 import re
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -49,6 +51,7 @@ WANTED_SYNC_US = 500      # beside two syncs of the disk
 WANTED_RATE = {"activation": 3_500, "version": 8_000}
 WANTED_FIRST_US = {1: 2_000, 200: 5_000}  # by KB of source
 WANTED_CHILD_US = 2_000
+WANTED_STREAM_US = 1_000    # from a yield to its byte at the client
 WANTED_FUNCTION_KB = 50
 WANTED_CHILD_KB = 3 * 1024
 START_SECONDS = 30
@@ -328,6 +331,59 @@ def first(arguments, directory):
     print("ratio: its p50 by Cairn's")
 
 
+# --- stream ---------------------------------------------------------------------------------------
+
+STREAM = """export default async function* () {
+  yield "begun\\n";
+  await new Promise((done) => setTimeout(done, 5));
+  yield "done\\n";
+}
+"""
+WHOLE = 'export default () => ({statusCode: 200, body: "begun\\n"})\n'
+
+
+def first_byte_us(port, name):
+    """From the request, on a connection that is there, to the first byte of the body."""
+    path = f"/v1/web/{TENANT}/bench/{name}/prod"
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        begun = time.perf_counter()
+        connection.sendall(request)
+        text = b""
+        while b"begun\n" not in text:
+            piece = connection.recv(65536)
+            if not piece:
+                raise SystemExit(f"{name}: no answer: {text!r}")
+            text += piece
+        took = (time.perf_counter() - begun) * 1e6
+        early = b"done" not in text
+        while piece := connection.recv(65536):
+            text += piece
+    if name == "stream" and not (early and text.endswith(b"done\n\r\n0\r\n\r\n")):
+        raise SystemExit(f"the answer was not streamed: {text!r}")
+    return took
+
+
+def stream(arguments, directory):
+    """A function yields at once, so what passes from the request to the first byte bounds what passes from the yield."""
+    print(f"\nThe first byte of an answer through the gateway, from the request; {arguments.streams} requests one after "
+          "the other", flush=True)
+    cairn = Cairn(os.path.join(directory, "stream"), "os")
+    try:
+        cairn.publish("stream", STREAM)
+        cairn.publish("whole", WHOLE)
+        for function in ("whole", "stream"):
+            for _ in range(50):
+                first_byte_us(cairn.port, function)
+            took = sorted(first_byte_us(cairn.port, function) for _ in range(arguments.streams))
+            p50, p99 = took[len(took) // 2], took[len(took) * 99 // 100]
+            wanted = f"   wanted {WANTED_STREAM_US} µs, {verdict(p50 <= WANTED_STREAM_US)}" if function == "stream" else ""
+            print(f"{'Cairn, ' + function:26} p50 {p50:6.0f} µs   p99 {p99:6.0f} µs{wanted}", flush=True)
+    finally:
+        cairn.stop()
+
+
 # --- child ----------------------------------------------------------------------------------------
 
 def child(arguments, directory):
@@ -451,11 +507,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=5_000, help="of each round with one connection; 64 make four times as many")
     parser.add_argument("--firsts", type=int, default=50, help="versions of each size")
+    parser.add_argument("--streams", type=int, default=500)
     parser.add_argument("--tenants", type=int, default=40)
     parser.add_argument("--functions", type=int, default=1_000, help="that are warm at once")
     parser.add_argument("--published", type=int, default=10_000)
     parser.add_argument("--against", metavar="BINARY", type=os.path.abspath, help="another build of Cairn among the peers")
-    parser.add_argument("--only", choices=("warm", "first", "child", "memory"))
+    parser.add_argument("--only", choices=("warm", "first", "stream", "child", "memory"))
     arguments = parser.parse_args()
     if arguments.only in (None, "warm", "first") and platform.machine() == "x86_64":
         subprocess.run([os.path.join(ROOT, "scripts", "npm_test_packages.sh"), "bench/functions", NPM], check=True)
@@ -463,7 +520,7 @@ def main():
     directory = tempfile.mkdtemp(prefix="cairn-bench-functions-")
     os.chmod(directory, 0o755)
     try:
-        for name, part in (("warm", warm), ("first", first), ("child", child), ("memory", memory)):
+        for name, part in (("warm", warm), ("first", first), ("stream", stream), ("child", child), ("memory", memory)):
             if arguments.only in (None, name):
                 part(arguments, directory)
     finally:

@@ -162,6 +162,8 @@ TEST(LimitsTest, TheGuideToFunctionsSaysWhatHolds) {
        "| a page | {kMaxPage} entries, usually {kDefaultPage} |",
        "| an event, a request body | {kMaxEventBytes/1048576} MiB |",
        "| a query | {kMaxHttpQueryBytes/1024} KiB |",
+       "| an answer that streams | {kMaxStreamBytes/1048576} MiB, {kMaxStreamIdleMs/1000} seconds "
+       "without anything of it |",
        ("| a result | {kMaxResultBytes/1024} KiB, {kMaxResultHeaderBytes/1024} KiB of it headers; "
         "what is longer is cut, and `result_truncated` says so |"),
        ("| an error's message, its stack | {kMaxErrorMessageBytes/1024} KiB, {kMaxStackBytes/1024} "

@@ -44,9 +44,17 @@ export interface Context {
   readonly env: { readonly [name: string]: string };
   /** Milliseconds until the deadline, at least 0. */
   remainingMs(): number;
-  /** Aborted at the deadline. */
+  /** Aborted at the deadline, and when the client that waits for the answer has left. */
   readonly signal: AbortSignal;
+  /** Lets the activation go on until the promise has settled; the client has its answer before. */
+  waitUntil(promise: unknown): void;
 }
+
+/** A part of an answer that is sent as it is made: text, bytes, or a value that becomes a line of JSON. */
+export type Chunk = string | ArrayBuffer | ArrayBufferView | Json;
+
+/** An answer that comes bit by bit. */
+export type Stream = ReadableStream<Chunk> | AsyncIterable<Chunk>;
 
 /** An answer with a status. Any other value is sent as JSON; undefined and null as an empty body. */
 export interface Answer {
@@ -55,12 +63,12 @@ export interface Answer {
   headers?: { [name: string]: string };
   /** Each is a Set-Cookie header. */
   cookies?: string[];
-  body?: string;
+  body?: string | Stream;
   /** Whether `body` is base64. */
   isBase64Encoded?: boolean;
 }
 
-export type Result = Answer | Response | Json | undefined | void;
+export type Result = Answer | Response | Stream | Json | undefined | void;
 
 export type Handler<Event = HttpEvent> = (event: Event, ctx: Context) => Result | Promise<Result>;
 
