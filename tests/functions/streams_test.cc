@@ -1,5 +1,5 @@
-// Answers that reach their client as a function makes them: what arrives and when, the limits, and what
-// is left when the client, the function or its process ends in the middle.
+// Answers that reach their client as a function makes them: what arrives and when, the limits, and
+// what is left when the client, the function or its process ends in the middle.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -182,8 +182,8 @@ TEST_F(StreamsTest, TheSameRequestAgainGetsTheSameAnswer) {
   const std::string id = first.Activation();
   EXPECT_THAT(first.Rest(), EndsWith(kChunkedEnd));
   (void)server_.Ended(id);
-  const JsonAnswer again = server_.Call("GET", "/v1/web/t_test01/shop/waits/live", "",
-                                        {{"Idempotency-Key", "once"}});
+  const JsonAnswer again =
+      server_.Call("GET", "/v1/web/t_test01/shop/waits/live", "", {{"Idempotency-Key", "once"}});
   EXPECT_EQ(again.text, "first\nsecond\nthird\n");
   EXPECT_EQ(again.headers.Get("X-Cairn-Activation"), id);
 }
@@ -225,7 +225,8 @@ TEST_F(StreamsTest, TheLimitsOfBytesTimeAndPausesEndAnAnswer) {
       await new Promise((done) => setTimeout(done, 60000));
     })";
   const auto expect = [&](std::string_view query, std::string_view manifest,
-                          std::string_view config, std::string_view status, std::string_view limit) {
+                          std::string_view config, std::string_view status,
+                          std::string_view limit) {
     server_.Publish("limited", kSource, manifest, config);
     Reader reader(server_.server(), fmt::format("limited/live?{}", query));
     const std::string id = reader.Activation();

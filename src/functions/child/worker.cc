@@ -310,13 +310,12 @@ class Worker final : public EngineHost {
       Load(run, result);
     } else {
       LimitsInForce limits(run.limits, baseline_bytes_);
-      EngineOutcome outcome = engine_.Run(
-          {.program = last_,
-           .event = run.event,
-           .context = run.context,
-           .env = run.env,
-           .answer = run.answer},
-          *this);
+      EngineOutcome outcome = engine_.Run({.program = last_,
+                                           .event = run.event,
+                                           .context = run.context,
+                                           .env = run.env,
+                                           .answer = run.answer},
+                                          *this);
       result.cpu_us = std::max<int64_t>(limits.End(), 0);
       result.status = outcome.status;
       result.result = std::move(outcome.result);

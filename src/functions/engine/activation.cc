@@ -173,8 +173,9 @@ bool Activation::Take(const HostReply& reply) {
   if (reply.kind == HostReply::Kind::kAbort) return Abort(reply.text);
   if (reply.kind == HostReply::Kind::kReply) return Settle(reply);
   // No more than was ever sent, whatever the server says.
-  room_ = std::min(room_ + static_cast<int64_t>(std::min(reply.bytes, wire::kStreamWindowBytes * 2)),
-                   static_cast<int64_t>(wire::kStreamWindowBytes));
+  room_ =
+      std::min(room_ + static_cast<int64_t>(std::min(reply.bytes, wire::kStreamWindowBytes * 2)),
+               static_cast<int64_t>(wire::kStreamWindowBytes));
   return WakeStream();
 }
 

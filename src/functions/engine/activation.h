@@ -7,7 +7,6 @@
 #include <list>
 #include <map>
 #include <optional>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>

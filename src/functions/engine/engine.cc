@@ -456,8 +456,8 @@ bool IsAsyncIterable(JSContext* cx, JS::HandleValue value, bool& is) {
 
 }  // namespace
 
-// Whether the value is an answer that comes bit by bit: a stream or a generator, an object with such
-// a body, or a response with one, which `response` then has.
+// Whether the value is an answer that comes bit by bit: a stream or a generator, an object with
+// such a body, or a response with one, which `response` then has.
 bool Engine::Impl::FindStream(Realm& realm, JS::HandleValue value, JS::MutableHandleValue response,
                               bool& streams) {
   const Runtime::Name* const name = runtime_->Find(kStreamedResponseName);

@@ -58,8 +58,7 @@ class ScriptedHost final : public EngineHost {
       replies_.push_back({.text = "the client has left", .kind = HostReply::Kind::kAbort});
     } else if (streamed > granted + wire::kStreamWindowBytes - wire::kMaxStreamPieceBytes) {
       most_under_way = std::max(most_under_way, streamed - granted);
-      replies_.push_back(
-          {.text = {}, .kind = HostReply::Kind::kRoom, .bytes = streamed - granted});
+      replies_.push_back({.text = {}, .kind = HostReply::Kind::kRoom, .bytes = streamed - granted});
       granted = streamed;
     }
   }
@@ -275,7 +274,8 @@ TEST_F(RuntimeTest, AnAnswerIsToldBeforeWhatGoesOnAfterIt) {
   answer_ = AnswerMode::kWhole;
   const EngineOutcome outcome =
       Run("export default (event, ctx) => {"
-          "  ctx.waitUntil(new Promise((done) => setTimeout(done, 1)).then(() => console.log('after')));"
+          "  ctx.waitUntil(new Promise((done) => setTimeout(done, 1)).then(() => "
+          "console.log('after')));"
           "  return {body: 'early'}; }");
   EXPECT_EQ(outcome.status, RunStatus::kSuccess) << outcome.error.message;
   EXPECT_THAT(host_.told, ElementsAre("answer " + outcome.result));

@@ -77,8 +77,8 @@ awaitable<bool> Send(std::shared_ptr<const Body> body, net::BodySink* sink) {
 std::shared_ptr<net::HttpBodyStream> StreamBody(doors::RouteStore& routes,
                                                 std::shared_ptr<LiveResponses::Place> place,
                                                 bool events, std::string request_id) {
-  auto body = std::make_shared<const Body>(
-      Body{routes, std::move(place), events, std::move(request_id)});
+  auto body =
+      std::make_shared<const Body>(Body{routes, std::move(place), events, std::move(request_id)});
   auto stream = std::make_shared<net::HttpBodyStream>();
   stream->watched = true;
   stream->run = [body](net::BodySink& sink) { return Send(body, &sink); };

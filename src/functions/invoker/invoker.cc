@@ -265,8 +265,8 @@ awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Runn
       .limits = {.wall_ms = wall_ms,
                  .cpu_ms = wall_ms,
                  .memory_bytes = static_cast<uint64_t>(config.memory_mb * kMegabyte)}};
-  request.answer = answer->Attach(live_.Find(
-      LiveResponses::KeyOf(begun.activation.tenant, begun.activation.activation_id)));
+  request.answer = answer->Attach(
+      live_.Find(LiveResponses::KeyOf(begun.activation.tenant, begun.activation.activation_id)));
   RunOutcome outcome = co_await parts_.pool.Run(std::move(request), host);
   RunEnd end = EndOf(outcome, running.redactor);
   answer->Settle(end, outcome.limit_hit);
@@ -519,8 +519,9 @@ awaitable<Result<Accepted>> Invoker::Accept(Invocation invocation) {
   co_return accepted;
 }
 
-// The answer, by whichever way it comes first: from the run itself, or with the end of the activation,
-// which another process may have written. nullopt if it does not come in time, or nobody waits.
+// The answer, by whichever way it comes first: from the run itself, or with the end of the
+// activation, which another process may have written. nullopt if it does not come in time, or
+// nobody waits.
 awaitable<Result<std::optional<InvocationResult>>> Invoker::AwaitAnswer(const Accepted& accepted,
                                                                         const std::string& tenant,
                                                                         LiveResponse* live) {
@@ -529,8 +530,7 @@ awaitable<Result<std::optional<InvocationResult>>> Invoker::AwaitAnswer(const Ac
       In(milliseconds(std::max<int64_t>(0, accepted.deadline_ms - begun_ms + kAnswerGraceMs)));
   const codeq::AwaitedResult what{tenant, accepted.request_id, accepted.activation_id};
   // Before the first look, so that nothing falls between.
-  doors::RouteStore::Signal signal(parts_.routes,
-                                   codeq::ResultTopic(what.tenant, what.request_id));
+  doors::RouteStore::Signal signal(parts_.routes, codeq::ResultTopic(what.tenant, what.request_id));
   if (live != nullptr) live->SetWaker(signal.waker());
   const store::Scopes none;
   while (true) {

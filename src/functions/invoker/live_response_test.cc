@@ -127,9 +127,8 @@ TEST(LiveResponsesTest, OneClientOfAnActivationHasItsAnswerAsItIsMade) {
   ASSERT_EQ(all.Find(key), first->response());
   EXPECT_EQ(all.Find(key)->mode(), AnswerMode::kEvents);
   std::vector<bool> left;
-  ASSERT_TRUE(all.Find(key)->Attach({.took = {}, .left = [&](bool others) {
-                                       left.push_back(others);
-                                     }}));
+  ASSERT_TRUE(
+      all.Find(key)->Attach({.took = {}, .left = [&](bool others) { left.push_back(others); }}));
   first.reset();
   EXPECT_THAT(left, ElementsAre(true));
   EXPECT_EQ(all.Find(key), nullptr);

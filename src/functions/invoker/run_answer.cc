@@ -19,8 +19,9 @@ constexpr std::string_view kStreamIdle = "stream_idle";
 
 AnswerMode RunAnswer::Attach(std::shared_ptr<LiveResponse> live) {
   if (live == nullptr) return AnswerMode::kAtEnd;
-  const auto post = [this](auto call) {
-    loop_.Post([weak = weak_from_this(), call] {
+  // Called on the client's loop, also when the run is over.
+  const auto post = [loop = &loop_, weak = weak_from_this()](auto call) {
+    loop->Post([weak, call] {
       if (const std::shared_ptr<RunAnswer> self = weak.lock()) call(*self);
     });
   };

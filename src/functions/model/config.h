@@ -58,9 +58,9 @@ struct VersionConfig {
   Isolation isolation = Isolation::kActivation;
   Capabilities capabilities;
   InvokeRoles roles;
-  int64_t max_retries = 0;             // of an asynchronous invocation that failed
-  std::string on_failure;              // the topic that is told of its last failure; empty: none
-  int64_t rate_limit = 0;              // requests per second; 0: the server's own
+  int64_t max_retries = 0;  // of an asynchronous invocation that failed
+  std::string on_failure;   // the topic that is told of its last failure; empty: none
+  int64_t rate_limit = 0;   // requests per second; 0: the server's own
   int64_t stream_bytes = kMaxStreamBytes;  // of an answer that is sent as it is made
   int64_t stream_idle_ms = kMaxStreamIdleMs;
   std::vector<std::string> env_names;  // the values are in the version's env record

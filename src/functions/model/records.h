@@ -204,8 +204,8 @@ struct Usage {
 // Of an answer that was sent as it was made.
 struct StreamedAnswer {
   int64_t bytes = 0;  // of its body, that the function has made
-  // complete, client_left or error; or the limit that was hit: stream_bytes, stream_idle, wall, cpu,
-  // memory, crash.
+  // complete, client_left or error; or the limit that was hit: stream_bytes, stream_idle, wall,
+  // cpu, memory, crash.
   std::string end;
   friend bool operator==(const StreamedAnswer&, const StreamedAnswer&) = default;
 };

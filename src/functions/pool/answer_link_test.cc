@@ -110,8 +110,8 @@ TEST_F(AnswerLinkTest, NoMoreIsUnderWayThanTheWindowAndOnePiece) {
   EXPECT_FALSE(link.Take(Piece()));
   host_.control_->Grant(wire::kMaxStreamPieceBytes);
   EXPECT_TRUE(link.Take(Piece()));
-  EXPECT_THAT(sent, ElementsAre(Encode(StreamRoomMessage{
-                        .number = kNumber, .bytes = wire::kMaxStreamPieceBytes})));
+  EXPECT_THAT(sent, ElementsAre(Encode(StreamRoomMessage{.number = kNumber,
+                                                         .bytes = wire::kMaxStreamPieceBytes})));
 }
 
 TEST_F(AnswerLinkTest, AnAbortIsToldOnceWithAReasonThatFits) {
@@ -121,8 +121,9 @@ TEST_F(AnswerLinkTest, AnAbortIsToldOnceWithAReasonThatFits) {
   host_.control_->Abort(std::string(wire::kMaxAbortReasonBytes + 1, 'r'));
   host_.control_->Abort("again");
   host_.control_->Grant(1);
-  EXPECT_THAT(sent, ElementsAre(Encode(AbortMessage{
-                        .number = kNumber, .reason = std::string(wire::kMaxAbortReasonBytes, 'r')})));
+  EXPECT_THAT(sent,
+              ElementsAre(Encode(AbortMessage{
+                  .number = kNumber, .reason = std::string(wire::kMaxAbortReasonBytes, 'r')})));
 }
 
 }  // namespace

@@ -50,9 +50,9 @@ class RunHost {
 
   // The run has a child from now on; with null, not any more.
   virtual void SetControl(RunControl* /*control*/) {}
-  // What a run tells before it ends, as RunRequest::answer allows: a whole answer, or the head of one
-  // and then pieces of its body, of which not more are under way than wire::kStreamWindowBytes, and
-  // one more. StreamEnded comes if the body is complete. Texts are as the child says.
+  // What a run tells before it ends, as RunRequest::answer allows: a whole answer, or the head of
+  // one and then pieces of its body, of which not more are under way than wire::kStreamWindowBytes,
+  // and one more. StreamEnded comes if the body is complete. Texts are as the child says.
   virtual void Answered(std::string /*result*/, bool /*truncated*/) {}
   virtual void StreamBegun(std::string /*head*/) {}
   virtual void StreamPiece(std::string /*bytes*/) {}

@@ -14,11 +14,10 @@ Result<FunctionResult> ParseFunctionResult(std::string_view text) {
 }
 
 RunEnd EndOf(const RunOutcome& outcome, const Redactor& redactor) {
-  RunEnd end{
-      .result_truncated = outcome.result_truncated,
-      .usage = {.cpu_us = outcome.usage.cpu_us,
-                .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
-                .cold = outcome.usage.cold}};
+  RunEnd end{.result_truncated = outcome.result_truncated,
+             .usage = {.cpu_us = outcome.usage.cpu_us,
+                       .peak_memory_bytes = static_cast<int64_t>(outcome.usage.peak_memory_bytes),
+                       .cold = outcome.usage.cold}};
   if (outcome.status == RunStatus::kSuccess) {
     Result<FunctionResult> result = ParseFunctionResult(outcome.result);
     if (result.ok()) {

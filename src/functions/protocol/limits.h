@@ -32,8 +32,8 @@ inline constexpr size_t kMaxLogLines = 50'000;
 inline constexpr size_t kMaxHostCallsInFlight = 64;
 inline constexpr size_t kMaxHostOperationBytes = 64;
 inline constexpr size_t kMaxHostCallBytes = size_t{12} << 20U;
-// Of an answer that is sent as it is made: a piece of it, and what may be on its way to a client that
-// has not taken it. The piece with which that is exceeded is still sent.
+// Of an answer that is sent as it is made: a piece of it, and what may be on its way to a client
+// that has not taken it. The piece with which that is exceeded is still sent.
 inline constexpr size_t kMaxStreamPieceBytes = size_t{64} << 10U;
 inline constexpr uint64_t kStreamWindowBytes = uint64_t{256} << 10U;
 inline constexpr size_t kMaxAbortReasonBytes = 1'024;

@@ -167,8 +167,8 @@ struct ForkMessage {
   friend bool operator==(const ForkMessage&, const ForkMessage&) = default;
 };
 
-using ToChild = std::variant<RunMessage, HostReplyMessage, CompileMessage, StreamRoomMessage,
-                             AbortMessage>;
+using ToChild =
+    std::variant<RunMessage, HostReplyMessage, CompileMessage, StreamRoomMessage, AbortMessage>;
 using ToServer = std::variant<HostCallMessage, LogMessage, RunResultMessage, CompiledMessage,
                               ForkedMessage, ExitedMessage, AnsweredMessage, StreamBegunMessage,
                               StreamPieceMessage, StreamEndedMessage>;

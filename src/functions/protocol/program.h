@@ -37,8 +37,8 @@ struct RunLimits {
   friend bool operator==(const RunLimits&, const RunLimits&) = default;
 };
 
-// How a run tells its answer: with its end; whole, but before its end if it goes on after it; or, if
-// the function makes it bit by bit, as it is made, each chunk as it is or as an event of
+// How a run tells its answer: with its end; whole, but before its end if it goes on after it; or,
+// if the function makes it bit by bit, as it is made, each chunk as it is or as an event of
 // text/event-stream.
 enum class AnswerMode : uint8_t { kAtEnd, kWhole, kChunks, kEvents };
 

@@ -105,8 +105,8 @@ struct HttpLateResponse {
   std::function<boost::asio::awaitable<HttpResponse>()> run;
   // Called once, after `run`, if the response could not be sent. May be empty.
   std::function<boost::asio::awaitable<void>()> unsent;
-  // Asked once, after `run`, for a body that is made piece by piece: then the one of the response is
-  // empty, and the stream's headers count for nothing. May be empty, and give null.
+  // Asked once, after `run`, for a body that is made piece by piece: then the one of the response
+  // is empty, and the stream's headers count for nothing. May be empty, and give null.
   std::function<std::shared_ptr<HttpBodyStream>()> body = {};
 };
 
