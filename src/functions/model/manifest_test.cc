@@ -46,6 +46,25 @@ TEST(ManifestTest, IsolationMayBePerVersion) {
               "isolation must be activation or version");
 }
 
+TEST(ManifestTest, AnswersThatStreamMayBeBoundedFurther) {
+  const auto plain = ParseManifest(kText);
+  EXPECT_EQ(plain->stream_bytes, kMaxStreamBytes);
+  EXPECT_EQ(plain->stream_idle_ms, kMaxStreamIdleMs);
+  const auto manifest = ParseManifest(With("10}", R"(10,"streamBytes":2048,"streamIdleMs":500})"));
+  ASSERT_TRUE(manifest.ok());
+  EXPECT_EQ(manifest->stream_bytes, 2048);
+  EXPECT_EQ(*ParseManifest(ManifestText(*manifest)), *manifest);
+  const auto config = EffectiveConfig(*manifest, *ParseOverrides(R"({"stream_idle_ms":50})"));
+  EXPECT_EQ(config.stream_bytes, 2048);
+  EXPECT_EQ(config.stream_idle_ms, 50);
+  EXPECT_FALSE(ParseOverrides(R"({"stream_bytes":1023})").ok());
+  EXPECT_FALSE(ParseOverrides(R"({"stream_idle_ms":120001})").ok());
+  ExpectFault("10}", R"(10,"streamIdleMs":9})",
+              "limits.streamIdleMs must be an integer from 10 to 120000");
+  ExpectFault("10}", R"(10,"streamBytes":268435457})",
+              "limits.streamBytes must be an integer from 1024 to 268435456");
+}
+
 TEST(ManifestTest, FaultsNameTheMember) {
   ExpectFault("cs.function.script.v1", "cs.function.script.v2",
               "schema must be cs.function.script.v1");

@@ -67,6 +67,8 @@ TEST(RecordsTest, AVersionKeepsItsConfig) {
   meta.config.capabilities.kv_prefixes = {"a", "\"b\""};
   meta.config.roles.cadence = std::vector<std::string>();
   meta.config.env_names = {"TOKEN"};
+  meta.config.stream_bytes = kMinStreamBytes;
+  meta.config.stream_idle_ms = kMinStreamIdleMs;
   meta.config.isolation = Isolation::kVersion;
   EXPECT_EQ(*DecodeVersionMeta(Encode(meta)), meta);
 }
@@ -111,6 +113,7 @@ TEST(RecordsTest, AnActivationKeepsAllItsMembers) {
   activation.usage = Usage{7, 8, true};
   activation.limit_hit = "memory";
   activation.retries = 1;
+  activation.stream = StreamedAnswer{.bytes = 12, .end = "client_left"};
   EXPECT_EQ(*DecodeActivation(Encode(activation)), activation);
 }
 

@@ -48,8 +48,7 @@ TEST(SourceMapTest, LinesThatTheMapIsSilentAboutHaveNoSource) {
   EXPECT_EQ(FindOne(map, {4, 1}), std::nullopt);
   EXPECT_EQ(FindOne(map, {99, 1}), std::nullopt);
   // One number alone: the code has no source.
-  const SourceMap made_up =
-      Parsed(R"({"version":3,"sources":["a.ts"],"mappings":"A,IAAA"})");
+  const SourceMap made_up = Parsed(R"({"version":3,"sources":["a.ts"],"mappings":"A,IAAA"})");
   EXPECT_EQ(FindOne(made_up, {1, 2}), std::nullopt);
   EXPECT_THAT(FindOne(made_up, {1, 5}), Optional(SourcePlace{"a.ts", {1, 1}}));
 }
@@ -69,8 +68,8 @@ TEST(SourceMapTest, WhatIsNoMapIsRefusedAndBadMappingsFindNothing) {
         R"({"version":3,"sources":[],"mappings":"\u0041"})"}) {
     EXPECT_FALSE(SourceMap::Parse(text).ok()) << text;
   }
-  for (const char* mappings : {"!", "AAAA,D", "AAAAAA", "AA", "g", "AADA", "gggggggggggggA",
-                               "AAAA;AAAA,AA"}) {
+  for (const char* mappings :
+       {"!", "AAAA,D", "AAAAAA", "AA", "g", "AADA", "gggggggggggggA", "AAAA;AAAA,AA"}) {
     const std::string text =
         std::string(R"({"version":3,"sources":["a"],"mappings":")") + mappings + "\"}";
     EXPECT_EQ(FindOne(Parsed(text), {3, 1}), std::nullopt) << mappings;
@@ -108,8 +107,16 @@ TEST(SourceMapTest, StacksNameTheSourceOfFilesThatHaveAMap) {
 TEST(SourceMapTest, TheMapOfTheSameTextLeadsToTheSamePlace) {
   const std::string text = "const a = 'é𝄞';\n\n  throw   new Error(a + b);\n";
   const SourceMap map = Parsed(SameTextMap("function.ts", text));
-  for (const TextPlace place : {TextPlace{1, 1}, {1, 7}, {1, 11}, {1, 12}, {1, 15}, {3, 3},
-                                {3, 11}, {3, 20}, {3, 21}, {3, 25}}) {
+  for (const TextPlace place : {TextPlace{1, 1},
+                                {1, 7},
+                                {1, 11},
+                                {1, 12},
+                                {1, 15},
+                                {3, 3},
+                                {3, 11},
+                                {3, 20},
+                                {3, 21},
+                                {3, 25}}) {
     EXPECT_THAT(FindOne(map, place), Optional(SourcePlace{"function.ts", place}));
   }
   EXPECT_EQ(FindOne(map, {2, 1}), std::nullopt);
