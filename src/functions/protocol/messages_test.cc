@@ -112,7 +112,7 @@ TEST(MessagesTest, FieldsThatDoNotFitAreRefused) {
   const AbortMessage abort{.number = 1, .reason = std::string(wire::kMaxAbortReasonBytes + 1, 'x')};
   EXPECT_EQ(ErrorOf<ToChild>(Encode(abort)), "a message of kind 9 is malformed");
   Bytes mode = Encode(RunMessage{.number = 1});
-  mode.back() = 3;
+  mode.back() = 4;
   EXPECT_EQ(ErrorOf<ToChild>(mode), "a message of kind 1 is malformed");
   Bytes flag = Encode(CompiledMessage{.number = 1, .ok = true});
   flag[5 + 8] = 2;

@@ -38,6 +38,16 @@
     return host.utf8Encode(`data: ${text.replace(/\r\n?|\n/g, '\ndata: ')}\n\n`);
   }
 
+  // The first chunk's bytes. One that cannot be sent ends its source.
+  async function encoded(source, chunk) {
+    try {
+      return plainBytes(chunk);
+    } catch (error) {
+      await cancel(source, error);
+      throw error;
+    }
+  }
+
   function typeOf(chunk) {
     if (typeof chunk === 'string') return 'text/plain;charset=UTF-8';
     return isBufferSource(chunk) ? 'application/octet-stream' : 'application/x-ndjson';
@@ -195,6 +205,7 @@
           return { ...head, body: '' };
         }
         type = first.done ? 'text/plain;charset=UTF-8' : typeOf(first.value);
+        if (!first.done) first = { done: false, value: await encoded(source, first.value) };
       }
       head = { ...head, headers: { ...head.headers, 'content-type': type } };
     }
