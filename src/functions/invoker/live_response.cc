@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <unordered_map>
 #include <utility>
 
 namespace cairn::functions {
@@ -130,14 +131,25 @@ void LiveResponse::Finish(uint64_t run, bool complete, std::string_view type) {
 
 // --- LiveResponses -------------------------------------------------------------------------------
 
+struct LiveResponses::Shared {
+  struct Waiting {
+    size_t clients = 0;
+    std::shared_ptr<LiveResponse> response;  // null once its client has left
+  };
+  std::mutex mutex;
+  std::unordered_map<std::string, Waiting> waiting;
+};
+
+LiveResponses::LiveResponses() : shared_(std::make_shared<Shared>()) {}
+
 std::string LiveResponses::KeyOf(std::string_view tenant, std::string_view activation_id) {
   return fmt::format("{}/{}", tenant, activation_id);
 }
 
-LiveResponses::Place::Place(LiveResponses& all, std::string key, AnswerMode mode)
-    : all_(all), key_(std::move(key)) {
-  const std::scoped_lock lock(all_.mutex_);
-  Waiting& waiting = all_.waiting_[key_];
+LiveResponses::Place::Place(const LiveResponses& all, std::string key, AnswerMode mode)
+    : all_(all.shared_), key_(std::move(key)) {
+  const std::scoped_lock lock(all_->mutex);
+  Shared::Waiting& waiting = all_->waiting[key_];
   if (++waiting.clients > 1) return;
   response_ = std::make_shared<LiveResponse>(mode);
   waiting.response = response_;
@@ -146,19 +158,19 @@ LiveResponses::Place::Place(LiveResponses& all, std::string key, AnswerMode mode
 LiveResponses::Place::~Place() {
   bool others_wait = false;
   {
-    const std::scoped_lock lock(all_.mutex_);
-    const auto found = all_.waiting_.find(key_);
+    const std::scoped_lock lock(all_->mutex);
+    const auto found = all_->waiting.find(key_);
     if (response_ != nullptr) found->second.response.reset();
     others_wait = --found->second.clients > 0;
-    if (!others_wait) all_.waiting_.erase(found);
+    if (!others_wait) all_->waiting.erase(found);
   }
   if (response_ != nullptr) response_->Leave(others_wait);
 }
 
 std::shared_ptr<LiveResponse> LiveResponses::Find(const std::string& key) const {
-  const std::scoped_lock lock(mutex_);
-  const auto found = waiting_.find(key);
-  return found == waiting_.end() ? nullptr : found->second.response;
+  const std::scoped_lock lock(shared_->mutex);
+  const auto found = shared_->waiting.find(key);
+  return found == shared_->waiting.end() ? nullptr : found->second.response;
 }
 
 }  // namespace cairn::functions

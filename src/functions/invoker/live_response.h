@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "functions/model/message.h"
 #include "functions/protocol/program.h"
@@ -96,12 +95,16 @@ class LiveResponse {
 
 // Which activations have clients that wait for them here. Safe to use from any thread.
 class LiveResponses {
+  struct Shared;
+
  public:
-  // A client's place, as long as it exists. The response is null for all but the first client of an
-  // activation: they get the result when the activation ends.
+  LiveResponses();
+
+  // A client's place, as long as it exists; it may outlive this object. The response is null for
+  // all but the first client of an activation: they get the result when the activation ends.
   class Place {
    public:
-    Place(LiveResponses& all, std::string key, AnswerMode mode);
+    Place(const LiveResponses& all, std::string key, AnswerMode mode);
     ~Place();  // leaves
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
@@ -109,7 +112,7 @@ class LiveResponses {
     const std::shared_ptr<LiveResponse>& response() const { return response_; }
 
    private:
-    LiveResponses& all_;
+    const std::shared_ptr<Shared> all_;
     const std::string key_;
     std::shared_ptr<LiveResponse> response_;
   };
@@ -119,12 +122,7 @@ class LiveResponses {
   std::shared_ptr<LiveResponse> Find(const std::string& key) const;
 
  private:
-  struct Waiting {
-    size_t clients = 0;
-    std::shared_ptr<LiveResponse> response;  // null once its client has left
-  };
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, Waiting> waiting_;
+  const std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace cairn::functions
