@@ -29,6 +29,9 @@ void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& ca
   writer.Counter("cs_invocations_lost_total",
                  "Runs whose message somebody else had when they ended.",
                  static_cast<double>(invoker.lost));
+  writer.Counter("cs_invocations_suspended_total",
+                 "Times that an activation waited in its steps and was put aside.",
+                 static_cast<double>(invoker.suspended));
   writer.Gauge("cs_invoker_inflight", "Activations that run now.",
                static_cast<double>(invoker.running));
   writer.Counter("cs_invoker_cold_starts_total",

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "data/sorted_set/sorted_set.h"
 #include "functions/control/values.h"
 #include "functions/model/errors.h"
@@ -16,7 +18,10 @@ int64_t ExpiryOf(const store::Transaction& transaction) {
 }
 
 Result<void> Write(store::Transaction& transaction, const Activation& activation) {
-  const int64_t expire_ms = ExpiryOf(transaction);
+  int64_t expire_ms = ExpiryOf(transaction);
+  if (activation.durable && activation.durable->suspended) {
+    expire_ms = std::max(expire_ms, activation.durable->suspended->until_ms + kActivationTtlMs);
+  }
   CAIRN_RETURN_IF_ERROR(WriteString(transaction,
                                     ActivationKey(activation.tenant, activation.activation_id),
                                     Encode(activation), expire_ms));

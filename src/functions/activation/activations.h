@@ -15,7 +15,7 @@
 // The records of activations (functions/model/keys.h), in one transaction.
 //
 //   queued ─→ running ─→ success, error, timeout
-//               └──→ queued        to be tried again
+//               └──→ queued        to be tried again, or suspended in its steps
 //
 // Whoever writes them holds the lane of cs.invoke, which publishing, claiming and acknowledging a
 // message hold anyway: so it is the lock of all activations.

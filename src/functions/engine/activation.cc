@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <js/CallAndConstruct.h>
+#include <js/Conversions.h>
 #include <js/ErrorReport.h>
 #include <js/Exception.h>
 #include <js/Promise.h>
@@ -40,7 +41,7 @@ uint64_t MonotonicNowNs() {
 Activation::Activation(JSContext* cx, Jobs& queue, EngineHost* host)
     : cx_(cx), queue_(queue), host_(host), started_ns_(MonotonicNowNs()) {}
 
-bool Activation::SetTimer(JS::HandleObject function, double delay_ms, bool repeat, double& id) {
+bool Activation::SetTimer(JS::HandleObject function, double delay_ms, TimerKind kind, double& id) {
   if (timers_.size() >= wire::kMaxTimers) {
     JS_ReportErrorUTF8(cx_, "there are already %zu timers", wire::kMaxTimers);
     return false;
@@ -51,17 +52,24 @@ bool Activation::SetTimer(JS::HandleObject function, double delay_ms, bool repea
   const uint64_t due_ns = MonotonicNowNs() + delay_ns;
   const auto period_ns = static_cast<uint64_t>(std::max(delay, 1.0) * kNsPerMs);
   timers_.try_emplace(id, Timer{.due_ns = due_ns,
-                                .period_ns = repeat ? period_ns : 0,
+                                .period_ns = kind.repeat ? period_ns : 0,
+                                .keeps = kind.keeps,
                                 .function = JS::PersistentRootedObject(cx_, function)});
   due_.emplace(due_ns, id);
+  if (kind.keeps) ++keeping_;
   return true;
+}
+
+void Activation::ForgetTimer(std::map<double, Timer>::iterator timer) {
+  if (timer->second.keeps) --keeping_;
+  timers_.erase(timer);
 }
 
 void Activation::ClearTimer(double id) {
   const auto timer = timers_.find(id);
   if (timer == timers_.end()) return;
   due_.erase({timer->second.due_ns, id});
-  timers_.erase(timer);
+  ForgetTimer(timer);
 }
 
 JSObject* Activation::Call(std::string_view operation, std::string_view arguments) {
@@ -86,6 +94,39 @@ JSObject* Activation::Call(std::string_view operation, std::string_view argument
   call_bytes_ += arguments.size();
   host_->Call(call, operation, arguments);
   return promise;
+}
+
+void Activation::Watch(JS::HandleObject idle, JS::HandleObject end) {
+  idle_.emplace(cx_, idle);
+  end_.emplace(cx_, end);
+}
+
+bool Activation::CallIdle() {
+  if (!idle_) return false;
+  const JS::RootedValue function(cx_, JS::ObjectValue(**idle_));
+  JS::RootedValue asked(cx_);
+  if (!JS_CallFunctionValue(cx_, nullptr, function, JS::HandleValueArray::empty(), &asked)) {
+    if (JS_IsExceptionPending(cx_)) {
+      JS_ClearPendingException(cx_);
+    } else {
+      stopped_ = true;
+    }
+    return false;
+  }
+  return JS::ToBoolean(asked);
+}
+
+bool Activation::CallEnd() {
+  if (!end_) return true;
+  const JS::RootedValue function(cx_, JS::ObjectValue(**end_));
+  JS::RootedValue ignored(cx_);
+  return JS_CallFunctionValue(cx_, nullptr, function, JS::HandleValueArray::empty(), &ignored);
+}
+
+void Activation::Leave(std::optional<RunError> error) {
+  left_ = true;
+  stopped_ = true;
+  left_with_ = std::move(error);
 }
 
 void Activation::NoteRejection(JS::HandleObject promise, bool handled) {
@@ -118,14 +159,15 @@ bool Activation::RunDueTimers() {
   const uint64_t now_ns = MonotonicNowNs();
   while (!due_.empty() && due_.begin()->first <= now_ns) {
     const double id = due_.begin()->second;
-    Timer& timer = timers_.find(id)->second;
+    const auto found = timers_.find(id);
+    Timer& timer = found->second;
     JS::RootedValue function(cx_, JS::ObjectValue(*timer.function));
     due_.erase(due_.begin());
     if (timer.period_ns > 0) {
       timer.due_ns = now_ns + timer.period_ns;
       due_.emplace(timer.due_ns, id);
     } else {
-      timers_.erase(id);
+      ForgetTimer(found);
     }
     JS::RootedValue ignored(cx_);
     if (!JS_CallFunctionValue(cx_, nullptr, function, JS::HandleValueArray::empty(), &ignored)) {
@@ -170,6 +212,8 @@ bool Activation::RunUntilSettled(JS::HandleObject promise) {
     if (!RunJobs()) return false;
     if (JS::GetPromiseState(promise) != JS::PromiseState::Pending) return true;
     const bool may_reply = !calls_.empty() && host_ != nullptr && host_->connected();
+    if (keeping_ == 0 && calls_.empty() && CallIdle()) continue;
+    if (stopped_) return false;
     if (due_.empty() && !may_reply) return false;
     std::optional<uint64_t> wait_ns;
     if (!due_.empty()) {

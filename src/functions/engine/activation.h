@@ -31,9 +31,26 @@ class Activation {
   uint64_t started_ns() const { return started_ns_; }
 
   // Throw, by returning false or null with an exception pending, when there are too many.
-  bool SetTimer(JS::HandleObject function, double delay_ms, bool repeat, double& id);
+  // One that is not `keeps` keeps nobody awake: with no others left, the run is idle.
+  struct TimerKind {
+    bool repeat = false;
+    bool keeps = true;
+  };
+  bool SetTimer(JS::HandleObject function, double delay_ms, TimerKind kind, double& id);
   void ClearTimer(double id);
   JSObject* Call(std::string_view operation, std::string_view arguments);
+
+  // `idle` is called when nothing is left that could settle the run's promise, but timers that keep
+  // nobody awake. It returns whether it has asked for something. `end` is called when the handler's
+  // promise was fulfilled.
+  void Watch(JS::HandleObject idle, JS::HandleObject end);
+  // What `end` has to say. False, as a call that was stopped, if it ends the run otherwise.
+  bool CallEnd();
+  // Ends the run without its handler's result; the caller returns to the engine at once. Without an
+  // error, to be gone on with later.
+  void Leave(std::optional<RunError> error);
+  bool left() const { return left_; }
+  const std::optional<RunError>& left_with() const { return left_with_; }
 
   void NoteRejection(JS::HandleObject promise, bool handled);
   // Descriptions of the rejected promises nobody has listened to.
@@ -48,11 +65,15 @@ class Activation {
   struct Timer {
     uint64_t due_ns = 0;
     uint64_t period_ns = 0;  // 0: once
+    bool keeps = true;
     JS::PersistentRootedObject function;
   };
 
   bool RunJobs();
   bool RunDueTimers();
+  void ForgetTimer(std::map<double, Timer>::iterator timer);
+  // Whether it has asked for something.
+  bool CallIdle();
   bool Settle(const HostReply& reply);
 
   JSContext* cx_;
@@ -63,6 +84,11 @@ class Activation {
   double last_timer_ = 0;
   std::map<double, Timer> timers_;
   std::set<std::pair<uint64_t, double>> due_;  // (due_ns, id)
+  size_t keeping_ = 0;                         // timers that keep the run awake
+  std::optional<JS::PersistentRootedObject> idle_;
+  std::optional<JS::PersistentRootedObject> end_;
+  bool left_ = false;
+  std::optional<RunError> left_with_;
   uint64_t last_call_ = 0;
   size_t call_bytes_ = 0;
   std::map<uint64_t, std::pair<size_t, JS::PersistentRootedObject>> calls_;

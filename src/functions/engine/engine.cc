@@ -272,6 +272,7 @@ void Engine::Impl::KeepRealm(std::unique_ptr<Realm> realm, const EngineOutcome& 
   const Program& program = *realm->loaded()->program;
   if (program.isolation != Isolation::kVersion || !realm->evaluated) return;
   if (!outcome.limit_hit.empty()) return;
+  if (activation_->left_with()) return;
   kept_[program.sha256] = std::move(realm);
 }
 
@@ -461,7 +462,12 @@ void Engine::Impl::ReportRejections() {
 void Engine::Impl::RunIn(Realm& realm, const EngineRun& run, EngineOutcome& outcome) {
   if (!realm.evaluated && !Evaluate(realm, outcome)) return;
   JS::RootedValue value(cx_);
-  if (!CallHandler(realm, run, &value, outcome) || !FromResponse(realm, &value, outcome)) return;
+  if (!CallHandler(realm, run, &value, outcome)) return;
+  if (!activation_->CallEnd()) {
+    Fail(outcome);
+    return;
+  }
+  if (!FromResponse(realm, &value, outcome)) return;
   RunError error;
   std::optional<ResultText> result = MakeResult(cx_, value, error);
   if (!result) return SetError(outcome, std::move(error));
@@ -472,6 +478,10 @@ void Engine::Impl::RunIn(Realm& realm, const EngineRun& run, EngineOutcome& outc
 
 void Engine::Impl::ApplyLimits(EngineOutcome& outcome) const {
   const StopReason reason = stop_reason();
+  if (activation_ && activation_->left()) {
+    outcome.status = activation_->left_with() ? RunStatus::kError : RunStatus::kSuspended;
+    outcome.error = activation_->left_with().value_or(RunError{});
+  }
   if (out_of_memory_) {
     outcome.status = RunStatus::kError;
     outcome.limit_hit = "memory";
@@ -508,8 +518,8 @@ EngineOutcome Engine::Impl::Run(const EngineRun& run, EngineHost& host) {
     }
     ApplyLimits(outcome);
     jobs_->Clear();
-    activation_.reset();
     if (realm) KeepRealm(std::move(realm), outcome);
+    activation_.reset();
   } else {
     outcome.status = RunStatus::kError;
     ApplyLimits(outcome);

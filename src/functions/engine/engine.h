@@ -72,7 +72,7 @@ struct EngineRun {
 };
 
 struct EngineOutcome {
-  RunStatus status = RunStatus::kSuccess;
+  RunStatus status = RunStatus::kSuccess;  // kSuspended: to be gone on with later, by another run
   // {"statusCode":200,"headers":{…},"body":"…","isBase64Encoded":false}
   std::string result = {};
   bool result_truncated = false;

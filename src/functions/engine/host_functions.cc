@@ -88,8 +88,10 @@ bool ReturnText(JSContext* cx, const JS::CallArgs& args, std::string_view text) 
   return true;
 }
 
-JSObject* FunctionArgument(JSContext* cx, const JS::CallArgs& args) {
-  if (args.get(0).isObject() && JS::IsCallable(&args[0].toObject())) return &args[0].toObject();
+JSObject* FunctionArgument(JSContext* cx, const JS::CallArgs& args, unsigned index = 0) {
+  if (args.get(index).isObject() && JS::IsCallable(&args[index].toObject())) {
+    return &args[index].toObject();
+  }
   Throw(cx, "a function was expected");
   return nullptr;
 }
@@ -126,6 +128,39 @@ bool LogLine(JSContext* cx, unsigned count, JS::Value* vp) {
   return true;
 }
 
+// --- the run -------------------------------------------------------------------------------------
+
+bool Watch(JSContext* cx, unsigned count, JS::Value* vp) {
+  const JS::CallArgs args = JS::CallArgsFromVp(count, vp);
+  const JS::RootedObject idle(cx, FunctionArgument(cx, args, 0));
+  if (idle == nullptr) return false;
+  const JS::RootedObject end(cx, FunctionArgument(cx, args, 1));
+  if (end == nullptr) return false;
+  Activation* const activation = Current(cx);
+  if (activation == nullptr) return false;
+  activation->Watch(idle, end);
+  args.rval().setUndefined();
+  return true;
+}
+
+// Never returns to its caller: without an exception pending, all of the stack is left.
+bool Leave(JSContext* cx, unsigned count, JS::Value* vp) {
+  const JS::CallArgs args = JS::CallArgsFromVp(count, vp);
+  std::optional<RunError> error;
+  if (!args.get(0).isUndefined()) {
+    const std::optional<std::string> type = TextArgument(cx, args, 0);
+    if (!type) return false;
+    const std::optional<std::string> message = TextArgument(cx, args, 1);
+    if (!message) return false;
+    error = RunError{.type = CleanText(*type, wire::kMaxErrorTypeBytes),
+                     .message = CleanText(*message, wire::kMaxErrorMessageBytes)};
+  }
+  Activation* const activation = Current(cx);
+  if (activation == nullptr) return false;
+  activation->Leave(std::move(error));
+  return false;
+}
+
 // --- time ----------------------------------------------------------------------------------------
 
 bool SetTimer(JSContext* cx, unsigned count, JS::Value* vp) {
@@ -137,7 +172,9 @@ bool SetTimer(JSContext* cx, unsigned count, JS::Value* vp) {
   Activation* const activation = Current(cx);
   if (activation == nullptr) return false;
   double id = 0;
-  if (!activation->SetTimer(function, delay_ms, JS::ToBoolean(args.get(2)), id)) return false;
+  const Activation::TimerKind kind{.repeat = JS::ToBoolean(args.get(2)),
+                                   .keeps = !JS::ToBoolean(args.get(3))};
+  if (!activation->SetTimer(function, delay_ms, kind, id)) return false;
   args.rval().setNumber(id);
   return true;
 }
@@ -350,7 +387,9 @@ bool Global(JSContext* cx, unsigned count, JS::Value* vp) {
 
 constexpr JSFunctionSpec kFunctions[] = {JS_FN("call", Call, 2, 0),
                                          JS_FN("log", LogLine, 2, 0),
-                                         JS_FN("setTimer", SetTimer, 3, 0),
+                                         JS_FN("watch", Watch, 2, 0),
+                                         JS_FN("leave", Leave, 2, 0),
+                                         JS_FN("setTimer", SetTimer, 4, 0),
                                          JS_FN("clearTimer", ClearTimer, 1, 0),
                                          JS_FN("queueMicrotask", QueueMicrotask, 1, 0),
                                          JS_FN("nowMs", NowMs, 0, 0),

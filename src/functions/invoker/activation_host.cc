@@ -61,6 +61,9 @@ awaitable<Result<std::string>> ActivationHost::Answer(std::string_view operation
     if (!call.ok()) co_return call.error();
     co_return co_await this->Kv(*std::move(call));
   }
+  if (operation.starts_with("steps.")) {
+    co_return co_await parts_.steps.Call(operation, std::move(arguments));
+  }
   if (operation == "http.fetch") co_return co_await FetchUrl(std::move(arguments));
   if (operation == "codeq.publish") co_return co_await PublishMessage(std::move(arguments));
   if (operation == "jobs.enqueue") co_return co_await EnqueueJob(std::move(arguments));
@@ -70,6 +73,10 @@ awaitable<Result<std::string>> ActivationHost::Answer(std::string_view operation
 awaitable<Result<std::string>> ActivationHost::Kv(KvCall call) {
   const Result<void> allowed = CheckKv(config_.capabilities, call);
   if (!allowed.ok()) co_return allowed.error();
+  if (call.step) {
+    const int64_t step = *call.step;
+    co_return co_await parts_.steps.Kv(step, std::move(call));
+  }
   store::Scopes scopes;
   AddKvScopes(ns(), call, scopes);
   std::string reply;
@@ -102,9 +109,10 @@ awaitable<Result<std::string>> ActivationHost::PublishMessage(std::string argume
                     .tenant = activation_.tenant,
                     .type = std::string(kPublishType)};
   const std::string id = envelope.id;
-  const Result<codeq::Outgoing> outgoing = codeq::Prepare(
+  Result<codeq::Outgoing> outgoing = codeq::Prepare(
       {.topic = call->name, .text = codeq::Wrap(std::move(envelope), call->payload)});
   if (!outgoing.ok()) co_return outgoing.error();
+  if (call->step) co_return parts_.steps.Publish(*call->step, *std::move(outgoing), id);
   codeq::Locks locks;
   codeq::AddPublishScopes(*outgoing, locks);
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
@@ -122,12 +130,17 @@ awaitable<Result<std::string>> ActivationHost::EnqueueJob(std::string arguments)
   if (!call.ok()) co_return call.error();
   const Result<void> allowed = CheckTopic(config_.capabilities, "cs.jobs.enqueue", call->name);
   if (!allowed.ok()) co_return allowed.error();
-  const Result<jobs::EnqueueRequest> request = jobs::ParseEnqueue(EnqueueText(*call));
+  Result<jobs::EnqueueRequest> request = jobs::ParseEnqueue(EnqueueText(*call));
   if (!request.ok()) co_return codeq::InOurWords(request.error());
   // What follows a job goes to other queues, which nobody has allowed.
   if (request->queue != call->name || !request->chain.empty() || !request->batch_id.empty()) {
     co_return Refuse(Code::kValidation,
                      "cs.jobs.enqueue: options cannot name a queue, a chain or a batch");
+  }
+  if (call->step) {
+    const Result<void> checked = jobs::CheckEnqueue(*request);
+    if (!checked.ok()) co_return codeq::InOurWords(checked.error());
+    co_return parts_.steps.Enqueue(*call->step, *std::move(request));
   }
   jobs::Held held;
   jobs::AddEnqueueScopes(*request, held);

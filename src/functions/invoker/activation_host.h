@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "doors/turn/route_store.h"
 #include "functions/invoker/kv.h"
+#include "functions/invoker/step_host.h"
 #include "functions/model/activation_log.h"
 #include "functions/model/records.h"
 #include "functions/pool/sandbox_pool.h"
@@ -24,6 +25,9 @@ namespace cairn::functions {
 //   http.fetch {…}                                                  fetch.h
 //   codeq.publish {topic,payload}                                   → {id}
 //   jobs.enqueue {queue,payload,options}                            → {id,status}
+//   steps.… {…}                                                     step_host.h
+//
+// Calls that are part of a step ({…,step}) are written with that step.
 //
 // Topics and queues are bounded by the manifest's publishTopics; those of the platform ("cs.…")
 // are never open to functions.
@@ -36,6 +40,7 @@ class ActivationHost final : public RunHost {
     const FetchParts& fetch;
     const Clock& clock;
     Random& random;
+    StepHost& steps;
   };
   ActivationHost(Parts parts, const Activation& activation, const VersionConfig& config,
                  ActivationLog& log, std::function<void()> logged)

@@ -1,18 +1,21 @@
 #include "functions/invoker/begin.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "functions/activation/activations.h"
 #include "functions/activation/resolve.h"
 #include "functions/control/aliases.h"
 #include "functions/model/errors.h"
+#include "functions/model/limits.h"
+#include "functions/steps/suspension.h"
 #include "jobs/operations/store_access.h"
 
 namespace cairn::functions {
 namespace {
 
 Result<void> FindVersion(store::Transaction& transaction, Begun& begun) {
-  begun.expired = transaction.now().millis() >= begun.deadline_ms;
+  begun.expired = transaction.now().millis() >= std::min(begun.deadline_ms, begun.last_ms);
   if (begun.expired) return {};
   Activation& activation = begun.activation;
   Result<Resolved> resolved = ResolveRef(transaction, {activation.tenant, activation.ns},
@@ -52,10 +55,15 @@ Result<Begun> Begin(store::Transaction& transaction, const codeq::Message& messa
     begun.ended = true;
     return begun;
   }
+  Activation& activation = begun.activation;
+  const int64_t now_ms = transaction.now().millis();
+  begun.last_ms = begun.deadline_ms + kMaxSuspendedMs;
+  Resume(now_ms, activation);
+  if (activation.durable) begun.deadline_ms += activation.durable->suspended_ms;
   CAIRN_RETURN_IF_ERROR(FindVersion(transaction, begun));
-  begun.activation.status = Status::kRunning;
-  begun.activation.start_ms = transaction.now().millis();
-  CAIRN_RETURN_IF_ERROR(PutActivation(transaction, begun.activation));
+  activation.status = Status::kRunning;
+  if (!activation.durable || !activation.start_ms) activation.start_ms = now_ms;
+  CAIRN_RETURN_IF_ERROR(PutActivation(transaction, activation));
   return begun;
 }
 

@@ -24,8 +24,9 @@ struct Begun {
   jobs::LeaseRef lease;
   Principal principal;
   std::string event;
-  int64_t deadline_ms = 0;
-  Activation activation;  // as written: running, unless it has ended
+  int64_t deadline_ms = 0;  // without the time that it was suspended
+  int64_t last_ms = 0;      // however long it is suspended
+  Activation activation;    // as written: running, unless it has ended
   VersionMeta version;
   std::string shift;  // that counts how it ends
   // Why it is not run.

@@ -22,12 +22,15 @@
 #include "functions/invoker/activation_host.h"
 #include "functions/invoker/begin.h"
 #include "functions/invoker/locked_change.h"
+#include "functions/invoker/step_host.h"
 #include "functions/model/activation_log.h"
 #include "functions/model/context.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_writer.h"
 #include "functions/model/names.h"
 #include "functions/pool/run_end.h"
+#include "functions/steps/history.h"
+#include "functions/steps/suspension.h"
 #include "jobs/operations/fetch.h"
 #include "jobs/operations/lease.h"
 
@@ -47,8 +50,18 @@ constexpr int kFinishTries = 5;
 constexpr int64_t kMegabyte = 1024L * 1024;
 
 constexpr std::string_view kFailedType = "InvocationFailed";
+// What another attempt would end with too: the code and the history of the activation do not fit.
+constexpr std::string_view kMismatchType = "StepMismatch";
+// Of an activation whose history could not be written.
+constexpr int64_t kAfterStoreFailureMs = 1'000;
 
 SteadyTime In(milliseconds time) { return std::chrono::steady_clock::now() + time; }
+
+// Of an activation with steps that was tried, or has ended.
+Result<void> EndSteps(store::Transaction& transaction, const Activation& activation) {
+  const auto write = IsTerminal(activation.status) ? EndHistory : ForgetLastFailures;
+  return write(transaction, activation.tenant, activation.activation_id);
+}
 
 // Whether somebody waits for it now: then it is not tried again later.
 bool IsSync(const Trigger& trigger) {
@@ -63,6 +76,14 @@ FunctionError ErrorOf(const Error& error) {
   return {.type = std::string(CodeRowOf(error).name), .message = std::string(RefusalText(error))};
 }
 
+// Of one run after another.
+Usage Sum(const std::optional<Usage>& before, const Usage& usage) {
+  if (!before) return usage;
+  return {.cpu_us = before->cpu_us + usage.cpu_us,
+          .peak_memory_bytes = std::max(before->peak_memory_bytes, usage.peak_memory_bytes),
+          .cold = usage.cold};
+}
+
 int64_t RetryDelayMs(int64_t retries) {
   int64_t delay_ms = kFirstRetryMs;
   for (int64_t i = 0; i < retries && delay_ms < kLongestRetryMs; ++i) delay_ms *= 2;
@@ -73,9 +94,19 @@ int64_t RetryDelayMs(int64_t retries) {
 
 // One that this process runs.
 struct Invoker::Running {
-  Running(Begun message, doors::RouteStore& routes) : begun(std::move(message)), flushed(routes) {}
+  Running(Begun message, const InvokerParts& parts)
+      : begun(std::move(message)),
+        steps({parts.routes, parts.clock, parts.random}, begun),
+        flushed(parts.routes) {
+    if (!begun.activation.durable) return;
+    log.GoOnFrom(static_cast<uint64_t>(begun.activation.durable->log_chunks),
+                 static_cast<size_t>(begun.activation.durable->log_bytes));
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
 
   Begun begun;
+  StepHost steps;
   EnvMap env;
   Redactor redactor{EnvMap()};
   ActivationLog log{redactor};
@@ -93,6 +124,7 @@ struct Invoker::Ended {
   std::optional<Usage> usage = {};
   std::string limit_hit = {};
   bool ran = false;
+  bool waits = false;  // for something, and goes on then
 };
 
 struct Invoker::LoopState {
@@ -148,7 +180,7 @@ awaitable<void> Invoker::Consume(std::shared_ptr<LoopState> shared) {
     for (Begun& begun : *claimed) {
       CAIRN_CHECK(state.free > 0);
       --state.free;
-      auto running = std::make_shared<Running>(std::move(begun), parts_.routes);
+      auto running = std::make_shared<Running>(std::move(begun), parts_);
       state.running.push_back(running);
       boost::asio::co_spawn(state.loop.io(), RunOne(shared, std::move(running)),
                             boost::asio::detached);
@@ -189,7 +221,7 @@ awaitable<void> Invoker::RunOne(std::shared_ptr<LoopState> state,
   const uint64_t version = begun.version.version;
   const bool runs = !begun.ended && !begun.stranger && !begun.refused && !begun.expired;
   if (runs && !TakeSlot(function, version, begun.version.config.max_concurrency)) {
-    co_await Postpone(*running);
+    co_await Postpone(*running, kPostponeMs);
   } else {
     Ended ended;
     if (runs) {
@@ -202,7 +234,13 @@ awaitable<void> Invoker::RunOne(std::shared_ptr<LoopState> state,
       ended.error = FunctionError{
           .type = "Timeout", .message = "the deadline had passed before the function could be run"};
     }
-    co_await Finish(*running, std::move(ended));
+    if (ended.waits) {
+      co_await Suspend(*running, ended);
+    } else if (ended.ran && ended.status != Status::kSuccess && running->steps.store_failed()) {
+      co_await Postpone(*running, kAfterStoreFailureMs);
+    } else {
+      co_await Finish(*running, std::move(ended));
+    }
   }
   std::erase(state->running, running);
   ++state->free;
@@ -247,8 +285,8 @@ awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Runn
       }
     });
   };
-  ActivationHost host({parts_.routes, fetch_, parts_.clock, parts_.random}, begun.activation,
-                      config, running.log, logged);
+  ActivationHost host({parts_.routes, fetch_, parts_.clock, parts_.random, running.steps},
+                      begun.activation, config, running.log, logged);
   const int64_t left_ms = begun.deadline_ms - parts_.clock.Now().millis();
   const int64_t wall_ms = std::max<int64_t>(1, std::min(config.timeout_ms, left_ms));
   RunRequest request{
@@ -262,6 +300,14 @@ awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Runn
                  .memory_bytes = static_cast<uint64_t>(config.memory_mb * kMegabyte)}};
   const RunOutcome outcome = co_await parts_.pool.Run(std::move(request), host);
   RunEnd end = EndOf(outcome, running.redactor);
+  if (outcome.status == RunStatus::kSuspended && running.steps.may_leave()) {
+    co_return Ended{.usage = end.usage, .ran = true, .waits = true};
+  }
+  if (outcome.status == RunStatus::kSuspended) {
+    end.error = FunctionError{.type = "Crash",
+                              .message = "the function's process left without having been told to",
+                              .stack = {}};
+  }
   Ended ended{.status = end.status,
               .result = std::move(end.result),
               .result_truncated = end.result_truncated,
@@ -294,6 +340,61 @@ awaitable<void> Invoker::FlushLog(std::shared_ptr<Running> running) {
 
 // --- Finish --------------------------------------------------------------------------------------
 
+awaitable<bool> Invoker::WriteEnd(const Running& running, const codeq::Locks& locks,
+                                  const jobs::ChangeBody& body) {
+  doors::SideTask pause(parts_.routes.turn().loop());
+  for (int tries = 1;; ++tries) {
+    codeq::Locks own = locks;
+    const Result<void> done = co_await Change(parts_.routes, std::move(own), body);
+    if (done.ok()) co_return true;
+    const bool lost =
+        done.error().code == ErrorCode::kConflict || done.error().code == ErrorCode::kNotFound;
+    if (lost || tries == kFinishTries || stopping_) {
+      parts_.log.Warn("the end of an activation was not written",
+                      {{"activation", running.begun.activation.activation_id},
+                       {"error", done.error().message}});
+      const std::scoped_lock lock(mutex_);
+      ++figures_.lost;
+      co_return false;
+    }
+    co_await pause.Sleep(In(kPauseAfterError * tries));
+  }
+}
+
+awaitable<void> Invoker::Suspend(Running& running, const Ended& ended) {
+  running.flush.Cancel();
+  while (running.flushing) co_await running.flushed.Wait();
+  const Begun& begun = running.begun;
+  const std::optional<LogChunk> chunk = running.log.Take();
+  const std::optional<HistoryBegin> begin = running.steps.begin();
+  Activation activation = begun.activation;
+  if (!activation.durable) activation.durable.emplace();
+  activation.durable->log_chunks = static_cast<int64_t>(running.log.chunks());
+  activation.durable->log_bytes = static_cast<int64_t>(running.log.bytes());
+  if (ended.usage) activation.usage = Sum(activation.usage, *ended.usage);
+
+  codeq::Locks locks;
+  codeq::AddMessageScopes(begun.lease, locks);
+  if (chunk) locks.AddKey(LogIndexKey(activation.tenant, activation.activation_id));
+  const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
+    store::Transaction& transaction = context.transaction;
+    if (begin || !running.steps.unsaved().empty()) {
+      CAIRN_RETURN_IF_ERROR(PutSteps(transaction, activation.tenant, activation.activation_id,
+                                     running.steps.unsaved(), begin));
+    }
+    if (chunk) {
+      CAIRN_RETURN_IF_ERROR(
+          PutLogChunk(transaction, activation.tenant, activation.activation_id, *chunk));
+    }
+    const SuspendRequest request{.lease = begun.lease, .last_ms = begun.last_ms};
+    Activation suspended = activation;
+    return functions::Suspend(context, request, running.steps.history(), suspended);
+  };
+  if (!co_await WriteEnd(running, locks, body)) co_return;
+  const std::scoped_lock lock(mutex_);
+  ++figures_.suspended;
+}
+
 awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   Begun& begun = running.begun;
   running.flush.Cancel();
@@ -303,11 +404,16 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   const int64_t now_ms = parts_.clock.Now().millis();
   const VersionConfig& config = begun.version.config;
   const bool failed = !begun.ended && ended.status != Status::kSuccess;
-  const bool again = failed && ended.ran && !IsSync(activation.trigger) &&
+  const bool fits = !ended.error || ended.error->type != kMismatchType;
+  const bool again = failed && ended.ran && fits && !IsSync(activation.trigger) &&
                      activation.retries < config.max_retries && now_ms < begun.deadline_ms;
   const int64_t delay_ms = RetryDelayMs(activation.retries);
   if (!begun.ended) {
-    activation.usage = ended.usage;
+    if (ended.usage && activation.durable) {
+      activation.usage = Sum(activation.usage, *ended.usage);
+    } else {
+      activation.usage = ended.usage;
+    }
     activation.limit_hit = ended.limit_hit;
     activation.error = ended.error;
     if (again) {
@@ -372,6 +478,8 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
     }
     if (!begun.ended) {
       CAIRN_RETURN_IF_ERROR(MoveActivation(transaction, Status::kRunning, activation));
+      if (activation.durable) CAIRN_RETURN_IF_ERROR(EndSteps(transaction, activation));
+      if (!again) CAIRN_RETURN_IF_ERROR(TellParent(context, activation));
     }
     if (chunk) {
       CAIRN_RETURN_IF_ERROR(
@@ -393,21 +501,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
     }
     return {};
   };
-  doors::SideTask pause(parts_.routes.turn().loop());
-  for (int tries = 1;; ++tries) {
-    const Result<void> done = co_await Change(parts_.routes, locks, body);
-    if (done.ok()) break;
-    const bool lost =
-        done.error().code == ErrorCode::kConflict || done.error().code == ErrorCode::kNotFound;
-    if (lost || tries == kFinishTries || stopping_) {
-      parts_.log.Warn("the end of an activation was not written",
-                      {{"activation", activation.activation_id}, {"error", done.error().message}});
-      const std::scoped_lock lock(mutex_);
-      ++figures_.lost;
-      co_return;
-    }
-    co_await pause.Sleep(In(kPauseAfterError * tries));
-  }
+  if (!co_await WriteEnd(running, locks, body)) co_return;
   if (!tells || begun.ended) co_return;
   ended_.Count(activation);
   if (!ended.usage || !ended.usage->cold) co_return;
@@ -415,14 +509,14 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   ++figures_.cold;
 }
 
-awaitable<void> Invoker::Postpone(Running& running) {
+awaitable<void> Invoker::Postpone(Running& running, int64_t delay_ms) {
   const Begun& begun = running.begun;
   Activation activation = begun.activation;
   activation.status = Status::kQueued;
   codeq::Locks locks;
   codeq::AddMessageScopes(begun.lease, locks);
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, kPostponeMs));
+    CAIRN_ASSIGN_OR_RETURN(const uint64_t until, jobs::Snooze(context, begun.lease, delay_ms));
     (void)until;
     return MoveActivation(context.transaction, Status::kRunning, activation);
   };

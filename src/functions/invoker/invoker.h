@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "doors/turn/route_store.h"
 #include "functions/activation/accept.h"
+#include "functions/codeq/names.h"
 #include "functions/invoker/begin.h"
 #include "functions/invoker/invocation_figures.h"
 #include "functions/invoker/program_cache.h"
@@ -27,6 +28,7 @@
 #include "functions/model/secrets.h"
 #include "functions/pool/sandbox_pool.h"
 #include "functions/web/fetch.h"
+#include "jobs/operations/store_access.h"
 #include "net/loop.h"
 
 // How functions are run.
@@ -36,6 +38,8 @@
 //   the run    in a process of the sandbox; lines of its log are written while it runs
 //   finish     one commit: the message is acknowledged, the activation has ended, the log is
 //              complete, its result is published to cs.results and wakes who waits
+//   suspend    instead of finish, one commit: what a function with steps waits for is written, and
+//              the message put back until it has come; then it begins again (functions/steps)
 //
 // An activation has one result. The lease of its message is the fence: whoever has lost it cannot
 // acknowledge, and so nothing of its finish happens. A message that comes again finds a record that
@@ -90,7 +94,8 @@ struct InvokerFigures {
   size_t running = 0;
   int64_t started = 0;
   int64_t cold = 0;
-  int64_t lost = 0;  // whose lease somebody else had when they ended
+  int64_t suspended = 0;  // times that one was left until something happens
+  int64_t lost = 0;       // whose lease somebody else had when they ended
   InvocationFigures::Snapshot ended;
 };
 
@@ -140,7 +145,12 @@ class Invoker {
   boost::asio::awaitable<Result<std::string>> OpenEnv(const Begun& begun, EnvMap& env);
   boost::asio::awaitable<void> FlushLog(std::shared_ptr<Running> running);
   boost::asio::awaitable<void> Finish(Running& running, Ended ended);
-  boost::asio::awaitable<void> Postpone(Running& running);
+  boost::asio::awaitable<void> Suspend(Running& running, const Ended& ended);
+  // Runs the transaction that says how a run has ended, again if the store fails. False if it could
+  // not be written.
+  boost::asio::awaitable<bool> WriteEnd(const Running& running, const codeq::Locks& locks,
+                                        const jobs::ChangeBody& body);
+  boost::asio::awaitable<void> Postpone(Running& running, int64_t delay_ms);
   boost::asio::awaitable<void> RenewLeases(std::shared_ptr<LoopState> shared);
   BeginWork::Options BeginOptions(size_t count) const;
   std::function<std::unique_ptr<doors::Work>()> MakeBegin(size_t count) const;

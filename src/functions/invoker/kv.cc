@@ -16,6 +16,16 @@ std::string KeyOf(const NamespaceName& ns, const KvCall& call) { return KvPrefix
 
 }  // namespace
 
+Result<std::optional<std::string>> ReadKv(store::Transaction& transaction, const NamespaceName& ns,
+                                          std::string_view name) {
+  const std::string key = KvPrefix(ns) + std::string(name);
+  CAIRN_ASSIGN_OR_RETURN(std::optional<std::string> value, ReadString(transaction, key));
+  if (value && !IsJson(*value)) {
+    return Refuse(Code::kStoreReadFailed, fmt::format("what is stored under {} is not JSON", key));
+  }
+  return value;
+}
+
 void AddKvScopes(const NamespaceName& ns, const KvCall& call, store::Scopes& scopes) {
   Bytes scratch;
   doors::AddKeyScope(kDatabase, KeyOf(ns, call), scopes, scratch);
@@ -26,11 +36,8 @@ Result<std::string> RunKv(store::Transaction& transaction, const NamespaceName& 
   const std::string key = KeyOf(ns, call);
   switch (call.operation) {
     case KvCall::Operation::kGet: {
-      CAIRN_ASSIGN_OR_RETURN(const std::optional<std::string> value, ReadString(transaction, key));
-      if (value && !IsJson(*value)) {
-        return Refuse(Code::kStoreReadFailed,
-                      fmt::format("what is stored under {} is not JSON", key));
-      }
+      CAIRN_ASSIGN_OR_RETURN(const std::optional<std::string> value,
+                             ReadKv(transaction, ns, call.key));
       return fmt::format(R"({{"value":{}}})", value ? *value : "null");
     }
     case KvCall::Operation::kSet: {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "functions/model/host_calls.h"
@@ -13,6 +15,9 @@
 namespace cairn::functions {
 
 void AddKvScopes(const NamespaceName& ns, const KvCall& call, store::Scopes& scopes);
+// JSON; nullopt: there is no such key.
+Result<std::optional<std::string>> ReadKv(store::Transaction& transaction, const NamespaceName& ns,
+                                          std::string_view key);
 // {"value":…} of a get, null for a key that is not there; {"deleted":true} of a delete; {} of a
 // set.
 Result<std::string> RunKv(store::Transaction& transaction, const NamespaceName& ns,

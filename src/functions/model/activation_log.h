@@ -26,6 +26,14 @@ class ActivationLog {
   // `redactor` outlives it.
   explicit ActivationLog(const Redactor& redactor) : redactor_(redactor) {}
 
+  // Goes on where the log of an earlier run has ended. Before the first line.
+  void GoOnFrom(uint64_t chunks, size_t bytes) {
+    next_chunk_ = chunks;
+    bytes_ = bytes;
+  }
+  uint64_t chunks() const { return next_chunk_; }
+  size_t bytes() const { return bytes_; }
+
   void Add(std::string_view level, std::string_view text);
   // What was added since the last call, as the next chunk; nullopt: nothing.
   std::optional<LogChunk> Take();

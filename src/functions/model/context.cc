@@ -28,6 +28,7 @@ std::string ContextText(const Activation& activation, const Principal& principal
   json.Text("sub", principal.sub);
   json.Texts("roles", principal.roles);
   json.EndObject();
+  if (activation.durable) json.Switch("recorded_steps", true);
   json.EndObject();
   return text;
 }

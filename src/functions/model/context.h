@@ -8,7 +8,8 @@
 
 namespace cairn::functions {
 
-// What a handler is given as `ctx`, without its environment: JSON.
+// What a handler is given as `ctx`, without its environment: JSON. One that goes on from a history
+// of steps is told so, by a member that functions do not see.
 std::string ContextText(const Activation& activation, const Principal& principal,
                         int64_t deadline_ms);
 

@@ -45,6 +45,7 @@ Result<KvCall> ParseKv(KvCall::Operation operation, std::string_view arguments) 
       if (call.value.empty()) object.Fail("value", "is missing");
       call.ttl_seconds = object.OptionalInteger("ttl_seconds", 1, kMaxKvTtlSeconds);
     }
+    call.step = object.OptionalInteger("step", 0, kMaxSteps - 1);
     object.RefuseOthers();
     return call;
   });
@@ -56,6 +57,7 @@ Result<NamedPayload> ParsePayload(std::string_view member, std::string_view argu
                       .payload = std::string(object.Raw("payload")),
                       .options = std::string(object.RawObject("options").value_or(""))};
     if (call.payload.empty()) object.Fail("payload", "is missing");
+    call.step = object.OptionalInteger("step", 0, kMaxSteps - 1);
     object.RefuseOthers();
     return call;
   });

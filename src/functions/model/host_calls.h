@@ -13,6 +13,8 @@
 //
 //   kv.get {key}, kv.set {key,value,ttl_seconds}, kv.del {key}
 //   codeq.publish {topic,payload}, jobs.enqueue {queue,payload,options}
+//
+// Each of them may say which step of the activation it is part of: {…,step}.
 namespace cairn::functions {
 
 inline constexpr size_t kMaxKvKeyBytes = 512;
@@ -26,6 +28,7 @@ struct KvCall {
   std::string key;
   std::string value = {};
   std::optional<int64_t> ttl_seconds = {};
+  std::optional<int64_t> step = {};  // the position of the step that it is part of
 };
 
 // "kv.get", "kv.set", "kv.del"; nullopt for anything else.
@@ -41,6 +44,7 @@ struct NamedPayload {
   std::string name;     // of the topic or queue
   std::string payload;  // JSON
   std::string options;  // a JSON object; empty: none
+  std::optional<int64_t> step = {};
 };
 // `member` is what the name is called: "topic" or "queue".
 Result<NamedPayload> ParsePayload(std::string_view member, std::string_view arguments);

@@ -131,6 +131,13 @@ std::string LogIndexKey(std::string_view tenant, std::string_view activation) {
   return fmt::format("cs:log:{}:{}:chunks", tenant, activation);
 }
 
+std::string StepsKey(std::string_view tenant, std::string_view activation) {
+  return fmt::format("cs:steps:{}:{}", tenant, activation);
+}
+std::string EventsKey(std::string_view tenant, std::string_view activation) {
+  return fmt::format("cs:events:{}:{}", tenant, activation);
+}
+
 std::string KvPrefix(const NamespaceName& ns) { return InNamespace("kv", ns, ""); }
 
 std::optional<FunctionKeyParts> ParseFunctionKey(std::string_view key) {

@@ -40,6 +40,13 @@
 //   it cs:req:T:REQUEST:result           string   an InvocationResult, JSON; expires after 10
 //   minutes cs:log:T:ID:CHUNK                 string   log text; CHUNK is twelve digits
 //   cs:log:T:ID:chunks                zset     chunk numbers, plain; each is its own score
+//   cs:steps:T:ID                     hash     the history of an activation with steps: under a
+//                                              position, six digits, what came of it, JSON
+//                                              (step_record.h); under "input" its event. Expires
+//                                              with the activation
+//   cs:events:T:ID                    hash     events that nobody has waited for yet: under twelve
+//                                              digits {name,payload,sent_ms}; under "next" the
+//                                              next number. Expires with the activation
 //
 //   cs:kv:T:N:…                       string   what functions of the namespace keep with cs.kv
 //
@@ -102,6 +109,8 @@ std::string ActivationStatusKey(std::string_view tenant, std::string_view activa
 std::string RequestResultKey(std::string_view tenant, std::string_view request);
 std::string LogChunkKey(std::string_view tenant, std::string_view activation, uint64_t chunk);
 std::string LogIndexKey(std::string_view tenant, std::string_view activation);
+std::string StepsKey(std::string_view tenant, std::string_view activation);
+std::string EventsKey(std::string_view tenant, std::string_view activation);
 
 // What keys of cs.kv begin with: no key behind it is another namespace's, or the platform's.
 std::string KvPrefix(const NamespaceName& ns);

@@ -40,6 +40,8 @@ TEST(FunctionKeysTest, KeysBeyondTheSeed) {
   EXPECT_EQ(ShiftKey(kFunction, "prod"), "cs:fn:t_abc123:payments:reconcile:shift:prod");
   EXPECT_EQ(ActivationStatusKey("t_abc123", kId),
             "cs:act:t_abc123:2f0c5d0e-0d5b-4c8e-9d55-0a1b2c3d4e5f:status");
+  EXPECT_EQ(StepsKey("t_abc123", kId), "cs:steps:t_abc123:2f0c5d0e-0d5b-4c8e-9d55-0a1b2c3d4e5f");
+  EXPECT_EQ(EventsKey("t_abc123", kId), "cs:events:t_abc123:2f0c5d0e-0d5b-4c8e-9d55-0a1b2c3d4e5f");
   EXPECT_EQ(RequestResultKey("t_abc123", "req_1234"), "cs:req:t_abc123:req_1234:result");
   EXPECT_EQ(ScheduleStateKey(kNamespace, "every"), "cs:schedule:t_abc123:payments:every:state");
   EXPECT_EQ(ScheduleInflightKey(kNamespace, "every"),

@@ -77,6 +77,22 @@ inline constexpr size_t kMaxTriggerSourceBytes = 64UL * 1024;
 inline constexpr int kMinStatusCode = 100;
 inline constexpr int kMaxStatusCode = 599;
 
+// Durable steps of an activation.
+inline constexpr size_t kMaxSteps = 1'000;  // in a history
+inline constexpr size_t kMaxHistoryBytes = 4UL * 1024 * 1024;
+inline constexpr size_t kMaxStepNameBytes = 128;  // and names of events
+inline constexpr size_t kMaxStepResultBytes = 256UL * 1024;
+inline constexpr size_t kMaxStepWrites = 1'000;  // of the steps that are open at once
+inline constexpr size_t kMaxStepWriteBytes = 4UL * 1024 * 1024;
+inline constexpr int64_t kMaxStepRetries = 100;
+inline constexpr int64_t kMaxStepDelayMs = 30 * kDayMs;  // of a sleep, a time-out, a backoff
+// Suspended and all, an activation ends so long after it would have without steps.
+inline constexpr int64_t kMaxSuspendedMs = 30 * kDayMs;
+inline constexpr size_t kMaxKeptEvents = 100;  // that nobody has waited for yet
+inline constexpr size_t kMaxEventPayloadBytes = 64UL * 1024;
+inline constexpr size_t kMaxKeptInputBytes = 256UL * 1024;  // an event that a restart can use again
+inline constexpr int64_t kMaxInvokeDepth = 8;               // of functions that invoke functions
+
 // A message: an event in base64 or escaped, and what stands around it.
 inline constexpr size_t kMaxMessageBytes = 16UL * 1024 * 1024;
 inline constexpr size_t kMaxMessageIdBytes = 64;

@@ -458,6 +458,38 @@ void ReadOutcome(ObjectReader& object, Activation& activation) {
   activation.retries = AnyInteger(object, "retries");
 }
 
+void WriteDurable(const Activation::Durable& durable, JsonWriter& json) {
+  json.BeginObject("durable");
+  json.Integer("suspended_ms", durable.suspended_ms);
+  json.Integer("log_chunks", durable.log_chunks);
+  json.Integer("log_bytes", durable.log_bytes);
+  if (durable.suspended) {
+    json.BeginObject("suspended");
+    json.Integer("since_ms", durable.suspended->since_ms);
+    json.Integer("until_ms", durable.suspended->until_ms);
+    json.Raw("waits_for", durable.suspended->waits_for);
+    json.Text("message", durable.suspended->message);
+    json.EndObject();
+  } else {
+    json.Null("suspended");
+  }
+  json.EndObject();
+}
+
+Activation::Durable ReadDurable(ObjectReader object) {
+  Activation::Durable durable{.suspended_ms = AnyInteger(object, "suspended_ms"),
+                              .log_chunks = AnyInteger(object, "log_chunks"),
+                              .log_bytes = AnyInteger(object, "log_bytes"),
+                              .suspended = std::nullopt};
+  if (auto suspended = object.OptionalObject("suspended")) {
+    durable.suspended = Suspension{.since_ms = AnyInteger(*suspended, "since_ms"),
+                                   .until_ms = AnyInteger(*suspended, "until_ms"),
+                                   .waits_for = std::string(suspended->Raw("waits_for")),
+                                   .message = AnyText(*suspended, "message")};
+  }
+  return durable;
+}
+
 }  // namespace
 
 std::string Encode(const Activation& activation) {
@@ -490,6 +522,7 @@ std::string Encode(const Activation& activation) {
     json.Null("resolved_version");
   }
   WriteOutcome(activation, json);
+  if (activation.durable) WriteDurable(*activation.durable, json);
   json.EndObject();
   return text;
 }
@@ -515,6 +548,9 @@ Result<Activation> DecodeActivation(std::string_view text) {
       activation.resolved_version = static_cast<uint64_t>(*version);
     }
     ReadOutcome(object, activation);
+    if (auto durable = object.OptionalObject("durable")) {
+      activation.durable = ReadDurable(*std::move(durable));
+    }
     return activation;
   });
 }

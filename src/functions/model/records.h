@@ -201,9 +201,20 @@ struct Usage {
   friend bool operator==(const Usage&, const Usage&) = default;
 };
 
+// Where an activation with steps stands while it does not run.
+struct Suspension {
+  int64_t since_ms = 0;
+  int64_t until_ms = 0;          // it goes on then at the latest
+  std::string waits_for = "[]";  // JSON: [{"position","kind","name","until_ms"}]
+  std::string message;           // of cs.invoke, which is to be given out again
+  friend bool operator==(const Suspension&, const Suspension&) = default;
+};
+
 // {"activation_id","tenant","namespace","function","ref":{"alias","version"},"trigger":{"type"},
 //  "status","start_ms","end_ms","duration_ms","result_truncated","error","request_id",
 //  "resolved_version","result","usage":{"cpu_us","peak_memory_bytes","cold"},"limit_hit","retries"}
+// and of one with steps "durable":{"suspended_ms","log_chunks","log_bytes","suspended":{"since_ms",
+//  "until_ms","waits_for","message"}}.
 // Times and results that are not known yet are null.
 //
 //   queued ─→ running ─→ success, error, timeout
@@ -225,6 +236,16 @@ struct Activation {
   std::optional<Usage> usage;
   std::string limit_hit;  // wall_time, cpu_time, memory, …; empty: none
   int64_t retries = 0;    // attempts before this one
+
+  // Of one with steps (functions/steps).
+  struct Durable {
+    int64_t suspended_ms = 0;  // so far, which do not count against its deadline
+    int64_t log_chunks = 0;    // written by runs that have been suspended
+    int64_t log_bytes = 0;
+    std::optional<Suspension> suspended;
+    friend bool operator==(const Durable&, const Durable&) = default;
+  };
+  std::optional<Durable> durable;
   friend bool operator==(const Activation&, const Activation&) = default;
 };
 std::string Encode(const Activation& activation);

@@ -179,7 +179,7 @@ LogMessage ReadLog(Reader& in) {
 
 RunResultMessage ReadRunResult(Reader& in) {
   RunResultMessage result{.number = in.Big64()};
-  result.status = static_cast<RunStatus>(in.Byte(2));
+  result.status = static_cast<RunStatus>(in.Byte(3));
   result.result = in.Text(wire::kMaxResultBytes);
   result.result_truncated = in.Flag();
   result.error.type = in.Text(wire::kMaxErrorTypeBytes);

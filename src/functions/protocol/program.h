@@ -37,7 +37,8 @@ struct RunLimits {
   friend bool operator==(const RunLimits&, const RunLimits&) = default;
 };
 
-enum class RunStatus : uint8_t { kSuccess, kError, kTimeout };
+// kSuspended: it has nothing to do before something happens, and is run again then.
+enum class RunStatus : uint8_t { kSuccess, kError, kTimeout, kSuspended };
 
 struct RunError {
   std::string type;

@@ -4,6 +4,11 @@
 (function (host) {
   const MAX_FETCH_MS = 2 ** 31 - 1;
 
+  const scope = host.global('stepScope');
+
+  // The step that a call of the global `cs` belongs to; undefined outside of steps.
+  const currentStep = (what) => (scope.current === null ? undefined : scope.current(what));
+
   async function ask(op, args) {
     return JSON.parse(await host.call(op, JSON.stringify(args)));
   }
@@ -55,32 +60,6 @@
     error: (value) => host.log('error', line(value)),
   };
 
-  const kv = {
-    async get(key) {
-      return (await ask('kv.get', { key: text(key, 'cs.kv.get: the key') })).value ?? null;
-    },
-    async set(key, value, settings = undefined) {
-      const args = { key: text(key, 'cs.kv.set: the key'), value: json(value, 'cs.kv.set: the value') };
-      const { ttlSeconds } = options(settings, 'cs.kv.set: the options');
-      if (ttlSeconds !== undefined) {
-        args.ttl_seconds = wholeNumber(ttlSeconds, Number.MAX_SAFE_INTEGER, 'cs.kv.set: ttlSeconds');
-      }
-      await ask('kv.set', args);
-    },
-    async del(key) {
-      return Boolean((await ask('kv.del', { key: text(key, 'cs.kv.del: the key') })).deleted);
-    },
-  };
-
-  const codeq = {
-    async publish(topic, payload) {
-      return ask('codeq.publish', {
-        topic: text(topic, 'cs.codeq.publish: the topic'),
-        payload: json(payload, 'cs.codeq.publish: the payload'),
-      });
-    },
-  };
-
   // The simpler relative of fetch: redirects are followed, a status is no error, the body is base64.
   async function httpFetch(url, settings = undefined) {
     const init = options(settings, 'cs.http.fetch: the options');
@@ -110,15 +89,48 @@
     return { status: reply.status, headers: joined, body: reply.body ?? '', isBase64Encoded: true };
   }
 
-  const jobs = {
-    async enqueue(queue, payload, settings = undefined) {
-      return ask('jobs.enqueue', {
-        queue: text(queue, 'cs.jobs.enqueue: the queue'),
-        payload: json(payload, 'cs.jobs.enqueue: the payload'),
-        options: json(options(settings, 'cs.jobs.enqueue: the options'), 'cs.jobs.enqueue: the options'),
-      });
-    },
-  };
+  // What a step writes is kept with its result: these calls say which step they belong to.
+  function inSteps(stepOf) {
+    const askIn = (op, args) => ask(op, { ...args, step: stepOf(`cs.${op}`) });
+
+    const kv = {
+      async get(key) {
+        return (await askIn('kv.get', { key: text(key, 'cs.kv.get: the key') })).value ?? null;
+      },
+      async set(key, value, settings = undefined) {
+        const args = { key: text(key, 'cs.kv.set: the key'), value: json(value, 'cs.kv.set: the value') };
+        const { ttlSeconds } = options(settings, 'cs.kv.set: the options');
+        if (ttlSeconds !== undefined) {
+          args.ttl_seconds = wholeNumber(ttlSeconds, Number.MAX_SAFE_INTEGER, 'cs.kv.set: ttlSeconds');
+        }
+        await askIn('kv.set', args);
+      },
+      async del(key) {
+        return Boolean((await askIn('kv.del', { key: text(key, 'cs.kv.del: the key') })).deleted);
+      },
+    };
+
+    const codeq = {
+      async publish(topic, payload) {
+        return askIn('codeq.publish', {
+          topic: text(topic, 'cs.codeq.publish: the topic'),
+          payload: json(payload, 'cs.codeq.publish: the payload'),
+        });
+      },
+    };
+
+    const jobs = {
+      async enqueue(queue, payload, settings = undefined) {
+        return askIn('jobs.enqueue', {
+          queue: text(queue, 'cs.jobs.enqueue: the queue'),
+          payload: json(payload, 'cs.jobs.enqueue: the payload'),
+          options: json(options(settings, 'cs.jobs.enqueue: the options'), 'cs.jobs.enqueue: the options'),
+        });
+      },
+    };
+
+    return { kv, codeq, jobs };
+  }
 
   const actors = {
     async call(type, id, method, argument = null) {
@@ -138,13 +150,17 @@
   };
 
   const group = (members) => Object.freeze(members);
-  return group({
-    log: group(log),
-    kv: group(kv),
-    codeq: group(codeq),
-    http: group({ fetch: httpFetch }),
-    cadence: group(cadence),
-    jobs: group(jobs),
-    actors: group(actors),
-  });
+  function make(stepOf) {
+    const { kv, codeq, jobs } = inSteps(stepOf);
+    return group({
+      log: group(log),
+      kv: group(kv),
+      codeq: group(codeq),
+      http: group({ fetch: httpFetch }),
+      cadence: group(cadence),
+      jobs: group(jobs),
+      actors: group(actors),
+    });
+  }
+  return { cs: make(currentStep), forStep: make };
 })
