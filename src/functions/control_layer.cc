@@ -19,10 +19,11 @@ void DeclareControl(house::Declarations& declarations) {
   const auto functions = doors::Touches::Only(kFunctionKind);
   declarations.AllowCommands(
       CommandUse::kLook, functions,
-      {"fn.get", "fn.aliases", "fn.schedule|get", "fn.activation", "fn.logs"});
+      {"fn.get", "fn.aliases", "fn.schedule|get", "fn.activation", "fn.logs", "fn.steps"});
   declarations.AllowCommands(CommandUse::kList, functions,
                              {"fn.list", "fn.versions", "fn.schedule|list"});
-  declarations.AllowCommands(CommandUse::kWork, functions, {"fn.invoke"});
+  declarations.AllowCommands(CommandUse::kWork, functions,
+                             {"fn.invoke", "fn.signal", "fn.restart"});
   declarations.AllowCommands(
       CommandUse::kManage, functions,
       {"fn.create", "fn.delete", "fn.purge", "fn.enable", "fn.disable", "fn.draft", "fn.publish",

@@ -15,6 +15,7 @@
 #include "functions/http/error_form.h"
 #include "functions/http/invoke_routes.h"
 #include "functions/http/schedule_routes.h"
+#include "functions/http/step_routes.h"
 #include "functions/invoker/invoker.h"
 #include "functions/invoker/warm_children.h"
 #include "functions/metrics.h"
@@ -25,6 +26,7 @@
 #include "functions/resp/control_commands.h"
 #include "functions/resp/invoke_commands.h"
 #include "functions/resp/schedule_commands.h"
+#include "functions/resp/step_commands.h"
 #include "functions/schedule/firing.h"
 #include "functions/schedule/verify.h"
 #include "house/configuration.h"
@@ -171,10 +173,12 @@ class FunctionsLayer final : public house::Layer {
     AddControlRoutes(control, parts.routes);
     AddScheduleRoutes(control, parts.routes);
     AddInvokeRoutes({parts.route_store, *invoker_, parts.random}, parts.routes);
+    AddStepRoutes({parts.route_store, parts.random}, parts.routes);
     AddCodeqRoutes({parts.route_store, parts.clock, parts.random}, parts.routes);
     AddControlCommands(parts.instance, secrets_, parts.random);
     AddScheduleCommands(parts.instance, secrets_, parts.random);
     AddInvokeCommands(parts.instance, *invoker_, parts.random);
+    AddStepCommands(parts.instance, parts.random);
     AddCodeqCommands(parts.instance);
     registry.AddTimer(kTimerShift, shifts_);
     registry.AddTimer(kTimerSchedule, ticks_);

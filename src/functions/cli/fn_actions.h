@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "base/result.h"
 #include "house/verb.h"
 
@@ -27,6 +30,13 @@ Result<int> Alias(const house::VerbCall& call);
 Result<int> Invoke(const house::VerbCall& call);
 Result<int> ShowActivation(const house::VerbCall& call);
 Result<int> ShowLogs(const house::VerbCall& call);
+// "/v1/tenants/T/activations/ID" of the first argument, with `rest` behind it.
+Result<std::string> ActivationPath(const house::VerbCall& call, std::string_view rest = "");
+
+// fn_steps.cc
+Result<int> ShowSteps(const house::VerbCall& call);
+Result<int> SendSignal(const house::VerbCall& call);
+Result<int> RestartActivation(const house::VerbCall& call);
 
 // fn_init.cc
 Result<int> InitFolder(const house::VerbCall& call);

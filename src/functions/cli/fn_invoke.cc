@@ -48,14 +48,6 @@ Result<void> FindRef(ApiClient& client, FunctionRef& ref) {
   return {};
 }
 
-Result<std::string> ActivationPath(const VerbCall& call, std::string_view rest = "") {
-  const std::string& id = call.arguments[0];
-  const Result<void> named = CheckName(NameKind::kActivation, id);
-  if (!named.ok()) return UsageError(std::string(RefusalText(named.error())));
-  CAIRN_ASSIGN_OR_RETURN(const NamespaceName ns, NamespaceOf(call));
-  return fmt::format("/v1/tenants/{}/activations/{}{}", ns.tenant, id, rest);
-}
-
 // All of the log, page by page.
 Result<std::string> LogOf(ApiClient& client, std::string_view tenant, std::string_view id) {
   std::string text;
@@ -118,6 +110,14 @@ Result<int> Invoke(const VerbCall& call) {
     PrintOutcome(answer, id, call.terminal);
   }
   return mode == "async" ? int{house::kExitOk} : ExitOf(answer);
+}
+
+Result<std::string> ActivationPath(const VerbCall& call, std::string_view rest) {
+  const std::string& id = call.arguments[0];
+  const Result<void> named = CheckName(NameKind::kActivation, id);
+  if (!named.ok()) return UsageError(std::string(RefusalText(named.error())));
+  CAIRN_ASSIGN_OR_RETURN(const NamespaceName ns, NamespaceOf(call));
+  return fmt::format("/v1/tenants/{}/activations/{}{}", ns.tenant, id, rest);
 }
 
 Result<int> ShowActivation(const VerbCall& call) {

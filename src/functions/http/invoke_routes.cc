@@ -15,6 +15,7 @@
 #include "functions/activation/activations.h"
 #include "functions/activation/views.h"
 #include "functions/control/context.h"
+#include "functions/http/invoke_support.h"
 #include "functions/model/base64.h"
 #include "functions/model/errors.h"
 #include "functions/model/json_object.h"
@@ -46,13 +47,6 @@ FunctionName FunctionOf(const RouteCall& call) {
   return {call.PathValue("tenant"), call.PathValue("namespace"), call.PathValue("name")};
 }
 
-Principal PrincipalOf(const RouteCall& call) {
-  // Where nobody is asked who they are, everybody may do everything.
-  if (call.principal == nullptr) return {.sub = "anonymous", .roles = {"role:admin"}};
-  const std::string& role = call.principal->role();
-  return {.sub = call.principal->name(), .roles = {role, "role:" + role}};
-}
-
 Result<void> CheckAllowed(const RouteCall& call, const FunctionName& function) {
   CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kTenant, function.tenant));
   CAIRN_RETURN_IF_ERROR(CheckName(NameKind::kNamespace, function.ns));
@@ -72,11 +66,6 @@ Result<Ref> ParseRef(const FunctionName& function, std::string_view text) {
   return ref;
 }
 
-std::string RequestIdOf(const RouteCall& call, Random& random) {
-  const std::string& id = call.request.request_id;
-  return IsName(NameKind::kRequest, id) ? id : NewRequestId(random);
-}
-
 // Sets what an Idempotency-Key means for the activation.
 Result<void> SetActivation(const RouteCall& call, Invocation& invocation) {
   const std::optional<std::string_view> key = call.request.headers.Get(kIdempotencyHeader);
@@ -90,13 +79,6 @@ Result<void> SetActivation(const RouteCall& call, Invocation& invocation) {
 }
 
 // --- Answers ------------------------------------------------------------------------------------
-
-HttpResponse Refusal(const Error& error, std::string_view request_id) {
-  HttpResponse response =
-      HttpResponse::Json(CodeRowOf(error).http_status, ErrorBody(error, request_id));
-  if (response.status == 429) response.headers.Add("Retry-After", "1");
-  return response;
-}
 
 awaitable<Result<HttpReply>> Refused(Error error, std::string request_id) {
   co_return HttpReply(Refusal(error, request_id));

@@ -21,6 +21,7 @@
 #include "functions/model/json_object.h"
 #include "functions/model/limits.h"
 #include "functions/model/names.h"
+#include "functions/resp/caller.h"
 #include "functions/resp/command_support.h"
 #include "jobs/operations/store_access.h"
 
@@ -34,19 +35,6 @@ using doors::CommandContext;
 
 constexpr std::string_view kActivationsTell = "is done all day: the activations tell it";
 constexpr size_t kMaxIdempotencyBytes = 256;
-
-const doors::NamePatterns* NamesOf(const CommandContext& command) {
-  const doors::AclUser* const user = command.caller.user.get();
-  return user == nullptr ? nullptr : doors::NamesOf(user->grants(), kFunctionKind);
-}
-
-Principal PrincipalOf(const CommandContext& command) {
-  const doors::AclUser* const user = command.caller.user.get();
-  // Who may do everything may do it in functions too.
-  if (user == nullptr) return {.sub = "anonymous", .roles = {"role:admin"}};
-  if (user->unrestricted()) return {.sub = user->name(), .roles = {"role:admin"}};
-  return {.sub = user->name(), .roles = {user->role(), "role:" + user->role()}};
-}
 
 // --- FN.INVOKE ----------------------------------------------------------------------------------
 

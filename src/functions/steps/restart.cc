@@ -50,6 +50,11 @@ void AddRestartScopes(codeq::Locks& locks) {
   locks.lanes.AddQueue(kInvokeDeadTopic);
 }
 
+std::string RestartedText(const Restarted& restarted) {
+  return fmt::format(R"({{"activation_id":"{}","status":"queued","kept_steps":{}}})",
+                     restarted.activation_id, restarted.kept);
+}
+
 Result<Restarted> Restart(jobs::Context& context, const doors::NamePatterns* names,
                           const RestartRequest& request) {
   store::Transaction& transaction = context.transaction;

@@ -33,6 +33,8 @@ struct Restarted {
   std::string activation_id;
   uint32_t kept = 0;  // steps that are not run again
 };
+// {"activation_id","status":"queued","kept_steps":3}
+std::string RestartedText(const Restarted& restarted);
 // CS_CONFLICT for one that has not ended, or had no steps; CS_VALIDATION_FAILED for a position that
 // its history does not reach, and without an event if none was kept.
 Result<Restarted> Restart(jobs::Context& context, const doors::NamePatterns* names,
