@@ -177,6 +177,23 @@ TEST(LimitsTest, TheGuideToFunctionsSaysWhatHolds) {
        "| ticks that are made up for, and activations that queue | {kMaxCatchUpTicks} |"});
 }
 
+TEST(LimitsTest, TheGuideToFunctionsThatLastSaysWhatHolds) {
+  ExpectTable(
+      "docs/durable-functions.md", Limits("src/functions/model/limits.h"),
+      {"| steps of an activation | {kMaxSteps}, with {kMaxHistoryBytes/1048576} MiB of results |",
+       "| the result of a step | {kMaxStepResultBytes/1024} KiB |",
+       "| the name of a step or an event | {kMaxStepNameBytes} bytes |",
+       ("| writes of the steps that are open at once | {kMaxStepWrites}, with "
+        "{kMaxStepWriteBytes/1048576} MiB |"),
+       "| `retries` of a step | {kMaxStepRetries} |",
+       "| a sleep, a time-out, a pause | {kMaxStepDelayMs/86400000} days |",
+       ("| an activation, suspended and all | {kMaxSuspendedMs/86400000} days longer than its "
+        "deadline |"),
+       ("| events that wait for their activation | {kMaxKeptEvents}, of "
+        "{kMaxEventPayloadBytes/1024} KiB each |"),
+       "| functions that invoke functions | {kMaxInvokeDepth} deep |"});
+}
+
 TEST(LimitsTest, TheGuideToOperationsSaysWhatHolds) {
   ExpectTable(
       "docs/operations.md", Limits("src/admin/limits.h"),

@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The bounds of functions. docs/functions.md has them as a table.
+// The bounds of functions. docs/functions.md and docs/durable-functions.md have them
+// as tables.
 namespace cairn::functions {
 
 inline constexpr int64_t kSecondMs = 1000;

@@ -46,6 +46,35 @@ export interface Context {
   remainingMs(): number;
   /** Aborted at the deadline. */
   readonly signal: AbortSignal;
+
+  /**
+   * Runs `run` and records what it returns, as JSON; a later run of the activation is given that instead. What `run` writes with
+   * `cs` is written together with the record, or not at all.
+   */
+  step<T = Json>(name: string, run: (step: Step) => T | Promise<T>, options?: StepOptions): Promise<T>;
+  /** Goes on so many milliseconds later, or at that time; no process is held meanwhile. */
+  sleep(time: number | Date | string): Promise<void>;
+  /** What is sent to the activation under this name; rejected with a TimeoutError after `timeout` milliseconds. */
+  waitForEvent<T = Json>(name: string, options?: { timeout?: number }): Promise<T>;
+  /** Runs another function of the namespace as an activation of its own; rejected if that fails. */
+  invoke(target: string | { function: string; alias?: string; version?: number }, event?: unknown): Promise<Answer>;
+  /** Waits for all of them, also if one fails, and gives their values. */
+  all<T extends readonly unknown[]>(list: readonly [...T]): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
+}
+
+export interface Step {
+  /** As the global `cs`; what it writes belongs to this step, also while others are open. */
+  readonly cs: typeof cs;
+  /** 1, and one more each time that the step is tried again. */
+  readonly attempt: number;
+  readonly name: string;
+}
+
+export interface StepOptions {
+  /** How often the step is tried again when it throws: 0 to 100, 0 if absent. */
+  retries?: number;
+  /** The pauses before that: `initialMs` (1000), each `factor` (2) times as long as the one before, at most `maxMs` (300000). A number: always so long. */
+  backoff?: number | { initialMs?: number; factor?: number; maxMs?: number };
 }
 
 /** An answer with a status. Any other value is sent as JSON; undefined and null as an empty body. */
