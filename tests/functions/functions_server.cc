@@ -1,11 +1,14 @@
 #include "tests/functions/functions_server.h"
 
+#include <dirent.h>
 #include <fmt/format.h>
 #include <signal.h>
 
 #include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 
 #include "tests/support/await.h"
@@ -121,6 +124,29 @@ std::string FunctionsServer::LogOf(std::string_view id) {
     text += chunk.at("text").as_string();
   }
   return text;
+}
+
+std::vector<pid_t> Descendants(pid_t pid) {
+  std::multimap<pid_t, pid_t> children;
+  DIR* const processes = opendir("/proc");
+  while (const dirent* const entry = readdir(processes)) {
+    const pid_t one = std::atoi(entry->d_name);
+    if (one <= 0) continue;
+    std::ifstream file(fmt::format("/proc/{}/stat", one));
+    std::string text;
+    std::getline(file, text);
+    const size_t end = text.rfind(')');
+    if (end == std::string::npos) continue;  // it has ended
+    children.emplace(std::atoi(text.c_str() + end + 4), one);
+  }
+  closedir(processes);
+  std::vector<pid_t> found = {pid};
+  for (size_t i = 0; i < found.size(); ++i) {
+    const auto [begin, end] = children.equal_range(found[i]);
+    for (auto at = begin; at != end; ++at) found.push_back(at->second);
+  }
+  found.erase(found.begin());
+  return found;
 }
 
 }  // namespace cairn::testing

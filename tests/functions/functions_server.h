@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <boost/json/value.hpp>
 #include <map>
 #include <string>
@@ -54,6 +56,9 @@ class FunctionsServer {
   const std::vector<std::string> flags_;
   Server server_;
 };
+
+// All processes below `pid`, the nearest first.
+std::vector<pid_t> Descendants(pid_t pid);
 
 std::string Base64(std::string_view bytes);
 

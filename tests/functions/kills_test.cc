@@ -1,6 +1,5 @@
 // One result for each activation, whatever is killed and when: the server, the process that makes
 // those of functions, one of these.
-#include <dirent.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +10,6 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -29,30 +27,6 @@ namespace {
 
 namespace json = boost::json;
 using ::testing::HasSubstr;
-
-// All processes below `pid`, the nearest first.
-std::vector<pid_t> Descendants(pid_t pid) {
-  std::multimap<pid_t, pid_t> children;
-  DIR* const processes = opendir("/proc");
-  while (const dirent* const entry = readdir(processes)) {
-    const pid_t one = std::atoi(entry->d_name);
-    if (one <= 0) continue;
-    std::ifstream file(fmt::format("/proc/{}/stat", one));
-    std::string text;
-    std::getline(file, text);
-    const size_t end = text.rfind(')');
-    if (end == std::string::npos) continue;  // it has ended
-    children.emplace(std::atoi(text.c_str() + end + 4), one);
-  }
-  closedir(processes);
-  std::vector<pid_t> found = {pid};
-  for (size_t i = 0; i < found.size(); ++i) {
-    const auto [begin, end] = children.equal_range(found[i]);
-    for (auto at = begin; at != end; ++at) found.push_back(at->second);
-  }
-  found.erase(found.begin());
-  return found;
-}
 
 class KillsTest : public ::testing::Test {
  protected:

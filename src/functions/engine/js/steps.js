@@ -217,6 +217,8 @@
     async function load() {
       const reply = await ask('steps.load', '{}');
       for (const record of reply.records) {
+        record.name ??= '';
+        record.due = reply.due.includes(record.position);
         records.set(record.position, record);
         if (record.state === 'done' || record.state === 'failed') queue.push({ record });
       }
