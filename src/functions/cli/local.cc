@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "functions/cli/local_steps.h"
 #include "functions/model/activation_log.h"
 #include "functions/model/bundle.h"
 #include "functions/model/context.h"
@@ -49,7 +50,8 @@ class LocalHost final : public RunHost {
         config_(config),
         redactor_(redactor),
         log_(redactor),
-        logged_(std::move(logged)) {}
+        logged_(std::move(logged)),
+        steps_(parts.clock) {}
 
   awaitable<Result<std::string>> Call(std::string_view operation, std::string arguments) override {
     if (const std::optional<KvCall::Operation> kv = ParseKvOperation(operation)) {
@@ -57,7 +59,10 @@ class LocalHost final : public RunHost {
       if (!call.ok()) co_return call.error();
       const Result<void> allowed = CheckKv(config_.capabilities, *call);
       if (!allowed.ok()) co_return allowed.error();
-      co_return parts_.kv.Run(*call);
+      co_return call->step ? KvInStep(*call) : parts_.kv.Run(*call);
+    }
+    if (operation.starts_with("steps.")) {
+      co_return co_await steps_.Call(operation, std::move(arguments));
     }
     if (operation == "http.fetch") {
       Result<FetchCall> call = ParseFetch(arguments);
@@ -81,6 +86,29 @@ class LocalHost final : public RunHost {
   std::vector<LocalMessage> TakeMessages() { return std::move(messages_); }
 
  private:
+  // Reads see what the step has written; writes wait until it is done.
+  Result<std::string> KvInStep(const KvCall& call) {
+    const KvCall* const written = steps_.LastWrite(*call.step, call.key);
+    const bool kept = written != nullptr && written->operation == KvCall::Operation::kSet;
+    if (call.operation == KvCall::Operation::kGet) {
+      if (written == nullptr) return parts_.kv.Run(call);
+      return fmt::format(R"({{"value":{}}})", kept ? written->value : "null");
+    }
+    bool is_there = kept;
+    if (written == nullptr) {
+      const KvCall look{.operation = KvCall::Operation::kGet, .key = call.key};
+      CAIRN_ASSIGN_OR_RETURN(const std::string found, parts_.kv.Run(look));
+      is_there = found != R"({"value":null})";
+    }
+    const auto write = [this, call]() -> Result<void> {
+      const Result<std::string> done = parts_.kv.Run(call);
+      return done.ok() ? Result<void>() : done.error();
+    };
+    CAIRN_RETURN_IF_ERROR(steps_.KeepKv(*call.step, call, write));
+    if (call.operation == KvCall::Operation::kSet) return std::string("{}");
+    return fmt::format(R"({{"deleted":{}}})", is_there);
+  }
+
   Result<std::string> Send(std::string_view call, std::string_view member,
                            std::string_view arguments) {
     CAIRN_ASSIGN_OR_RETURN(NamedPayload sent, ParsePayload(member, arguments));
@@ -92,7 +120,15 @@ class LocalHost final : public RunHost {
                                 kMaxMessages, kMaxMessageBytesKept / kMegabyte));
     }
     const std::string id = NewMessageId(parts_.clock.Now(), parts_.random);
-    messages_.push_back({std::string(call), std::move(sent.name), std::move(sent.payload)});
+    LocalMessage message{std::string(call), std::move(sent.name), std::move(sent.payload)};
+    if (sent.step) {
+      CAIRN_RETURN_IF_ERROR(steps_.Keep(*sent.step, [this, message]() -> Result<void> {
+        messages_.push_back(message);
+        return {};
+      }));
+    } else {
+      messages_.push_back(std::move(message));
+    }
     if (member == "topic") return fmt::format(R"({{"id":"{}"}})", id);
     return fmt::format(R"({{"id":"{}","status":"pending"}})", id);
   }
@@ -102,6 +138,7 @@ class LocalHost final : public RunHost {
   const Redactor& redactor_;
   ActivationLog log_;
   const std::function<void(std::string_view, std::string_view)> logged_;
+  LocalSteps steps_;
   std::vector<LocalMessage> messages_;
   size_t bytes_ = 0;
 };

@@ -146,6 +146,13 @@ export class Realm {
       clearTimer: (id) => {
         this.#timers.delete(id);
       },
+      watch: (idle, end) => {
+        this.watcher = { idle, end };
+      },
+      leave: (type, message) => {
+        this.left = type === undefined ? 'left' : `${type}: ${message}`;
+        throw new inside.Error('the run has been left');
+      },
       queueMicrotask: (call) => {
         inside.Promise.resolve().then(call);
       },

@@ -12,6 +12,11 @@ import { fileURLToPath } from 'node:url';
 
 import { Realm } from './realm.mjs';
 
+// A run that is left never comes back; here its promise is rejected, and nobody waits for it.
+process.on('unhandledRejection', (error) => {
+  if (error?.message !== 'the run has been left') throw error;
+});
+
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const chosen = process.argv.slice(2).map((file) => basename(file));
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.test.js'))
@@ -25,6 +30,10 @@ for (const file of files) {
   const server = realm.run('globalThis.server = { answer: () => { throw new Error("no answer") }, log: [] }');
   server.context = (value) => realm.global('context')(value);
   server.toResult = (value) => realm.global('toResult')(value);
+  // What the engine does when nothing else is left to do, and when the handler has returned; how the run was left.
+  server.idle = () => realm.watcher.idle();
+  server.end = () => realm.watcher.end();
+  server.left = () => realm.left;
   const tests = realm.run(`${readFileSync(FOLDER + file, 'utf8')};\nharness.tests`, file);
   for (const { name, run } of tests) {
     server.log.length = 0;
