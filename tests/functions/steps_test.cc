@@ -91,8 +91,9 @@ TEST(StepsServerTest, BadRequestsAreRefusedByName) {
   EXPECT_EQ(server.Call("GET", PathOf(unknown, "/steps")).status, 404);
   EXPECT_EQ(server.Call("POST", PathOf(id, "/events/e"), "{").status, 400);
   EXPECT_EQ(server.Call("POST", PathOf(id, "/events/%0A"), "1").status, 400);
-  EXPECT_EQ(server.Call("POST", PathOf(id, "/events/e"), "\"" + std::string(70'000, 'x') + "\"").status,
-            413);
+  EXPECT_EQ(
+      server.Call("POST", PathOf(id, "/events/e"), "\"" + std::string(70'000, 'x') + "\"").status,
+      413);
   EXPECT_EQ(server.Call("POST", PathOf(id, "/restart"), R"({"from":0})").status, 409);
   EXPECT_EQ(server.Call("POST", PathOf(id, "/restart"), R"({"from":-1})").status, 400);
   EXPECT_EQ(server.Call("POST", PathOf(id, "/restart"), R"({"from":0,"more":1})").status, 400);
@@ -256,8 +257,7 @@ TEST(StepsNodesTest, AnActivationGoesOnOnAnotherNode) {
   std::map<std::string, std::string> told;
   for (int i = 0; i < kActivations; ++i) {
     const std::string key = fmt::format("node.{}", i);
-    const std::string id =
-        dies.InvokeLater("work", fmt::format(R"({{"n":"{}","i":{}}})", key, i));
+    const std::string id = dies.InvokeLater("work", fmt::format(R"({{"n":"{}","i":{}}})", key, i));
     ASSERT_FALSE(id.empty());
     told.emplace(id, key);
   }

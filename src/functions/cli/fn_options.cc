@@ -60,7 +60,8 @@ std::vector<VerbOption> FnOptions() {
   const std::vector<VerbOption> own = {
       {"name", "FUNCTION",
        "draft, publish, dev: the function (default: what the folder is called)"},
-      {"alias", "ALIAS", "publish: point this alias to the version. invoke, restart: run what it points to"},
+      {"alias", "ALIAS",
+       "publish: point this alias to the version. invoke, restart: run what it points to"},
       {"draft", "DRAFT", "publish: what `cairn fn draft` has uploaded, instead of a folder"},
       Switch("create", "publish: create the function if it is not there"),
       {"bundle", "auto|always|never",

@@ -58,7 +58,8 @@ Result<int> ShowSteps(const VerbCall& call) {
     Note(fmt::format("event {} waits to be taken: {}", TextOf(event, "number"),
                      TextOf(event, "name")));
   }
-  if (!page.at("cursor").is_null()) Note(fmt::format("more with --cursor {}", TextOf(page, "cursor")));
+  if (!page.at("cursor").is_null())
+    Note(fmt::format("more with --cursor {}", TextOf(page, "cursor")));
   return house::kExitOk;
 }
 

@@ -44,9 +44,9 @@ Result<void> LocalSteps::Keep(int64_t step, std::function<Result<void>()> write)
 Result<void> LocalSteps::KeepKv(int64_t step, KvCall call, std::function<Result<void>()> write) {
   std::vector<Write>& writes = writes_[step];
   if (writes.size() >= kMaxStepWrites) {
-    return Refuse(Code::kTooLarge,
-                  fmt::format("a step writes more than {} times: make several steps of it",
-                              kMaxStepWrites));
+    return Refuse(
+        Code::kTooLarge,
+        fmt::format("a step writes more than {} times: make several steps of it", kMaxStepWrites));
   }
   writes.push_back({.run = std::move(write), .kv = std::move(call)});
   return {};
@@ -77,10 +77,10 @@ Result<std::string> LocalSteps::Done(std::string_view arguments) {
   const Result<bool> parsed = ReadObject(arguments, Code::kValidation, read);
   if (!parsed.ok()) return parsed.error();
   if (record.value.size() > kMaxStepResultBytes) {
-    return Refuse(Code::kTooLarge,
-                  fmt::format("step {}, \"{}\": its result has {} bytes, and may have {}",
-                              record.position, record.name, record.value.size(),
-                              kMaxStepResultBytes));
+    return Refuse(
+        Code::kTooLarge,
+        fmt::format("step {}, \"{}\": its result has {} bytes, and may have {}", record.position,
+                    record.name, record.value.size(), kMaxStepResultBytes));
   }
   const std::vector<Write> writes = std::exchange(writes_[record.position], {});
   writes_.erase(record.position);
@@ -138,8 +138,8 @@ boost::asio::awaitable<Result<std::string>> LocalSteps::Wait() {
   StepRecord record = first->second;
   waiting_.erase(first);
   boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
-  timer.expires_after(std::chrono::milliseconds(
-      std::max<int64_t>(0, *record.wake_ms - clock_.Now().millis())));
+  timer.expires_after(
+      std::chrono::milliseconds(std::max<int64_t>(0, *record.wake_ms - clock_.Now().millis())));
   co_await timer.async_wait(boost::asio::use_awaitable);
   if (record.kind == StepKind::kSleep) record.state = StepState::kDone;
   if (record.kind == StepKind::kEvent) {

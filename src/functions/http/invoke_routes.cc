@@ -184,8 +184,7 @@ Result<Invocation> ParseWeb(const RouteCall& call, Random& random) {
   Invocation invocation{.function = FunctionOf(call)};
   CAIRN_RETURN_IF_ERROR(CheckAllowed(call, invocation.function));
   CAIRN_ASSIGN_OR_RETURN(invocation.ref, ParseRef(invocation.function, call.PathValue("ref")));
-  CAIRN_ASSIGN_OR_RETURN(invocation.event,
-                         GatewayEvent(call.request, OwnPath(call.request)));
+  CAIRN_ASSIGN_OR_RETURN(invocation.event, GatewayEvent(call.request, OwnPath(call.request)));
   invocation.trigger.type = TriggerType::kHttp;
   if (call.request.trace_parent) {
     invocation.trigger.source =

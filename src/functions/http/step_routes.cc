@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "doors/http/request_values.h"
+#include "functions/codeq/access.h"
 #include "functions/control/context.h"
 #include "functions/http/invoke_routes.h"
 #include "functions/http/invoke_support.h"
@@ -20,7 +21,6 @@
 #include "functions/steps/restart.h"
 #include "functions/steps/suspension.h"
 #include "functions/steps/views.h"
-#include "functions/codeq/access.h"
 
 namespace cairn::functions {
 namespace {
@@ -93,10 +93,9 @@ awaitable<Result<HttpReply>> PostEvent(SharedParts parts, const RouteCall& call)
 
 Result<RestartRequest> ParseRestart(const RouteCall& call, Random& random) {
   const auto read = [&](ObjectReader& object) {
-    RestartRequest request{
-        .tenant = call.PathValue("tenant"),
-        .activation = call.PathValue("id"),
-        .from = static_cast<uint32_t>(object.Integer("from", 0, kMaxSteps))};
+    RestartRequest request{.tenant = call.PathValue("tenant"),
+                           .activation = call.PathValue("id"),
+                           .from = static_cast<uint32_t>(object.Integer("from", 0, kMaxSteps))};
     const std::string_view event = object.Raw("event");
     if (!event.empty()) request.event = std::string(event);
     if (object.Has("ref")) request.ref = ReadRef(object.Object("ref"), NamesFunction::kNo);

@@ -243,8 +243,8 @@ awaitable<Result<void>> StepHost::Commit(const std::vector<StepRecord>& records,
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
     CAIRN_RETURN_IF_ERROR(CheckLease(context));
     if (more) CAIRN_RETURN_IF_ERROR(more(context));
-    CAIRN_RETURN_IF_ERROR(PutSteps(context.transaction, activation.tenant,
-                                   activation.activation_id, all, begin));
+    CAIRN_RETURN_IF_ERROR(
+        PutSteps(context.transaction, activation.tenant, activation.activation_id, all, begin));
     if (!first) return {};
     return MoveActivation(context.transaction, Status::kRunning, activation);
   };
@@ -269,10 +269,10 @@ StepHost::Reply StepHost::Load() {
   const jobs::ChangeBody body = [&](jobs::Context& context) -> Result<void> {
     store::Transaction& transaction = context.transaction;
     CAIRN_RETURN_IF_ERROR(CheckLease(context));
+    CAIRN_ASSIGN_OR_RETURN(history,
+                           LoadHistory(transaction, activation.tenant, activation.activation_id));
     CAIRN_ASSIGN_OR_RETURN(
-        history, LoadHistory(transaction, activation.tenant, activation.activation_id));
-    CAIRN_ASSIGN_OR_RETURN(settled, LookForEnds(transaction, activation.tenant,
-                                                activation.activation_id, history));
+        settled, LookForEnds(transaction, activation.tenant, activation.activation_id, history));
     return PutEnds(transaction, activation.tenant, activation.activation_id, settled, history);
   };
   const Result<void> done = co_await Change(parts_.routes, std::move(locks), body);
@@ -421,10 +421,8 @@ StepHost::Reply StepHost::Begin(std::string arguments) {
   if (start.kind == StepKind::kInvoke) co_return co_await Invoke(start);
 
   const int64_t now_ms = parts_.clock.Now().millis();
-  StepRecord record{.position = start.position,
-                    .kind = start.kind,
-                    .name = start.name,
-                    .started_ms = now_ms};
+  StepRecord record{
+      .position = start.position, .kind = start.kind, .name = start.name, .started_ms = now_ms};
   if (start.delay_ms) record.wake_ms = now_ms + *start.delay_ms;
   if (start.until_ms) record.wake_ms = *start.until_ms;
   if (record.wake_ms.value_or(0) > now_ms + kMaxStepDelayMs) {
@@ -444,23 +442,23 @@ StepHost::Reply StepHost::Invoke(const Start& start) {
   const Activation& parent = begun_.activation;
   const int64_t now_ms = parts_.clock.Now().millis();
   const int64_t depth = InvokeDepth(parent) + 1;
-  const std::string id = DerivedActivationId(fmt::format(
-      "invoked\n{}\n{}\n{}", parent.activation_id, start.position, parent.retries));
+  const std::string id = DerivedActivationId(
+      fmt::format("invoked\n{}\n{}\n{}", parent.activation_id, start.position, parent.retries));
   StepRecord record{.position = start.position,
                     .kind = StepKind::kInvoke,
                     .name = start.name,
                     .child = id,
                     .started_ms = now_ms};
-  InvocationRequest request{.activation_id = id,
-                            .request_id = "req_" + id,
-                            .tenant = parent.tenant,
-                            .ns = parent.ns,
-                            .ref = start.ref,
-                            .trigger = {TriggerType::kApi,
-                                        InvokeSource(parent.activation_id, start.position, depth)},
-                            .principal = begun_.principal,
-                            .deadline_ms = now_ms + kAsyncDeadlineMs,
-                            .event = start.event.empty() ? "{}" : start.event};
+  InvocationRequest request{
+      .activation_id = id,
+      .request_id = "req_" + id,
+      .tenant = parent.tenant,
+      .ns = parent.ns,
+      .ref = start.ref,
+      .trigger = {TriggerType::kApi, InvokeSource(parent.activation_id, start.position, depth)},
+      .principal = begun_.principal,
+      .deadline_ms = now_ms + kAsyncDeadlineMs,
+      .event = start.event.empty() ? "{}" : start.event};
   request.ref.function = start.name;
   std::optional<Error> refused;
   if (const Result<void> named = CheckName(NameKind::kFunction, start.name); !named.ok()) {
@@ -543,8 +541,8 @@ StepHost::Reply StepHost::Wait() {
     store::Transaction& transaction = context.transaction;
     CAIRN_RETURN_IF_ERROR(CheckLease(context));
     history = history_;
-    CAIRN_ASSIGN_OR_RETURN(settled, LookForEnds(transaction, activation.tenant,
-                                                activation.activation_id, history));
+    CAIRN_ASSIGN_OR_RETURN(
+        settled, LookForEnds(transaction, activation.tenant, activation.activation_id, history));
     if (settled.ended.empty()) return {};
     CAIRN_RETURN_IF_ERROR(
         PutSteps(transaction, activation.tenant, activation.activation_id, unsaved_, begin));

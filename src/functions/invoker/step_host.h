@@ -36,8 +36,9 @@ namespace cairn::functions {
 //   steps.wait {}                               → {records} of what has ended, or {leave}
 //
 // What a step writes is kept here until it is done. Then it is written, in one transaction with the
-// step's record, which the lease of the activation's message fences: whoever has lost it has written
-// nothing. Reads inside the step see it before. A step that fails has written nothing either.
+// step's record, which the lease of the activation's message fences: whoever has lost it has
+// written nothing. Reads inside the step see it before. A step that fails has written nothing
+// either.
 //
 // Beginnings of sleeps and waits go with the next transaction, at the latest with the one that
 // suspends the activation.

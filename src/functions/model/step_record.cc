@@ -26,8 +26,8 @@ std::optional<Value> Parse(const std::array<std::string_view, 4>& names, std::st
 }
 
 StepRecord Read(ObjectReader& object) {
-  StepRecord record{
-      .position = static_cast<uint32_t>(object.Integer("position", 0, kMaxSteps - 1))};
+  StepRecord record{.position =
+                        static_cast<uint32_t>(object.Integer("position", 0, kMaxSteps - 1))};
   if (const auto seq = object.OptionalInteger("seq", 0, kMaxSteps)) {
     record.seq = static_cast<uint32_t>(*seq);
   }

@@ -72,10 +72,11 @@ Result<uint64_t> KeepEvent(store::Transaction& transaction, std::string_view ten
   CAIRN_ASSIGN_OR_RETURN(data::Fields hash, LoadHash(transaction, key));
   CAIRN_ASSIGN_OR_RETURN(const std::optional<Bytes> next, hash.Get(kNext));
   if (hash.count() > kMaxKeptEvents) {
-    return Refuse(Code::kTooLarge,
-                  fmt::format("{} events wait for the activation {} already: it takes one with each "
-                              "ctx.waitForEvent",
-                              kMaxKeptEvents, id));
+    return Refuse(
+        Code::kTooLarge,
+        fmt::format("{} events wait for the activation {} already: it takes one with each "
+                    "ctx.waitForEvent",
+                    kMaxKeptEvents, id));
   }
   const int64_t now_ms = transaction.now().millis();
   const uint64_t number = next ? NumberOf(*next) : 1;

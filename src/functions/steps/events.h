@@ -9,8 +9,8 @@
 #include "base/result.h"
 #include "store/transaction.h"
 
-// Events that were sent to an activation and that nobody has waited for yet: the hash cs:events:T:ID
-// (functions/model/keys.h). Whoever uses it holds the lane of cs.invoke.
+// Events that were sent to an activation and that nobody has waited for yet: the hash
+// cs:events:T:ID (functions/model/keys.h). Whoever uses it holds the lane of cs.invoke.
 namespace cairn::functions {
 
 // {"name","payload","sent_ms"}

@@ -14,9 +14,8 @@ Result<data::Fields> LoadHash(store::Transaction& transaction, std::string_view 
       data::Collection collection,
       data::Collection::Load(transaction, kDatabase, key, data::ValueType::kHash));
   if (collection.wrong_type()) {
-    return Refuse(
-        Code::kStoreReadFailed,
-        fmt::format("the key {} holds what this server has not written there", key));
+    return Refuse(Code::kStoreReadFailed,
+                  fmt::format("the key {} holds what this server has not written there", key));
   }
   return data::Fields(std::move(collection));
 }

@@ -58,8 +58,8 @@ std::string RestartedText(const Restarted& restarted) {
 Result<Restarted> Restart(jobs::Context& context, const doors::NamePatterns* names,
                           const RestartRequest& request) {
   store::Transaction& transaction = context.transaction;
-  CAIRN_ASSIGN_OR_RETURN(const Activation ended, FindActivation(transaction, names, request.tenant,
-                                                                request.activation));
+  CAIRN_ASSIGN_OR_RETURN(const Activation ended,
+                         FindActivation(transaction, names, request.tenant, request.activation));
   if (!IsTerminal(ended.status)) {
     return Refuse(Code::kConflict, fmt::format("the activation {} is {}: only one that has ended "
                                                "can be restarted",
@@ -81,17 +81,18 @@ Result<Restarted> Restart(jobs::Context& context, const doors::NamePatterns* nam
   }
   CAIRN_ASSIGN_OR_RETURN(std::string event, EventOf(request, history));
   const int64_t now_ms = transaction.now().millis();
-  InvocationRequest again{.activation_id = request.new_activation,
-                          .request_id = request.request_id,
-                          .tenant = request.tenant,
-                          .ns = ended.ns,
-                          .ref = request.ref.value_or(ended.ref),
-                          .trigger = {TriggerType::kApi,
-                                      fmt::format(R"({{"mode":"async","restart_of":"{}","from":{}}})",
-                                                  request.activation, request.from)},
-                          .principal = request.principal,
-                          .deadline_ms = now_ms + kAsyncDeadlineMs,
-                          .event = std::move(event)};
+  InvocationRequest again{
+      .activation_id = request.new_activation,
+      .request_id = request.request_id,
+      .tenant = request.tenant,
+      .ns = ended.ns,
+      .ref = request.ref.value_or(ended.ref),
+      .trigger = {TriggerType::kApi,
+                  fmt::format(R"({{"mode":"async","restart_of":"{}","from":{}}})",
+                              request.activation, request.from)},
+      .principal = request.principal,
+      .deadline_ms = now_ms + kAsyncDeadlineMs,
+      .event = std::move(event)};
   again.ref.function = ended.ref.function;
   CAIRN_RETURN_IF_ERROR(CheckRequest(transaction, again));
   RequestOptions options{.message_id = request.message_id, .now_ms = now_ms};
@@ -99,9 +100,9 @@ Result<Restarted> Restart(jobs::Context& context, const doors::NamePatterns* nam
   const std::vector<StepRecord> kept = Kept(history, request.from);
   if (!kept.empty()) {
     queued.activation.durable.emplace();
-    CAIRN_RETURN_IF_ERROR(PutSteps(
-        transaction, request.tenant, request.new_activation, kept,
-        HistoryBegin{.input = again.event, .expire_ms = HistoryExpiry(now_ms)}));
+    CAIRN_RETURN_IF_ERROR(
+        PutSteps(transaction, request.tenant, request.new_activation, kept,
+                 HistoryBegin{.input = again.event, .expire_ms = HistoryExpiry(now_ms)}));
   }
   jobs::Context own = codeq::OwnContext(context);
   CAIRN_ASSIGN_OR_RETURN(const AcceptedRequest accepted, AcceptRequest(own, queued));

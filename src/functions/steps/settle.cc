@@ -109,7 +109,8 @@ class Search {
       Fail(record, "InvokeError", std::string(RefusalText(fits.error())));
       return true;
     }
-    const FunctionError error = child->error.value_or(FunctionError{"Error", "it did not say why", ""});
+    const FunctionError error =
+        child->error.value_or(FunctionError{"Error", "it did not say why", ""});
     Fail(record, error.type, fmt::format("{} has failed: {}", record.name, error.message));
     return true;
   }

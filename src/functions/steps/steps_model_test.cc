@@ -201,8 +201,9 @@ void RunOne(StepRunner& runner, Programs::Program program, std::mt19937& random,
         runner.server().Advance(StepRunner::kLeaseMs + 1'000);
         // Whoever is dead for the server has nothing to say any more.
         EXPECT_FALSE(
-            runner.AskLast("steps.done",
-                           R"({"position":999,"name":"late","attempt":1,"duration_ms":0,"value":1})")
+            runner
+                .AskLast("steps.done",
+                         R"({"position":999,"name":"late","attempt":1,"duration_ms":0,"value":1})")
                 .ok());
         break;
       case StepRunner::End::kSuspended:
@@ -219,10 +220,13 @@ void RunOne(StepRunner& runner, Programs::Program program, std::mt19937& random,
   tally.steps += program.steps;
   const Activation ended = runner.Get(id);
   ASSERT_EQ(ended.status, Status::kSuccess)
-      << program.json << "\n" << (ended.error ? ended.error->type + ": " + ended.error->message : "");
+      << program.json << "\n"
+      << (ended.error ? ended.error->type + ": " + ended.error->message : "");
   EXPECT_NE(ended.result->body.find(fmt::format(R"("body":"{}")", program.transcript)),
             std::string::npos)
-      << ended.result->body << "\nis not\n" << program.transcript << "\n" << program.json;
+      << ended.result->body << "\nis not\n"
+      << program.transcript << "\n"
+      << program.json;
   for (const auto& [branch, names] : program.done) {
     EXPECT_EQ(runner.Kv("a:" + branch), ListText(names)) << program.json;
   }

@@ -12,9 +12,9 @@
 namespace cairn::functions {
 namespace {
 
-using testing::StepRunner;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using testing::StepRunner;
 using End = StepRunner::End;
 
 std::string Handler(std::string_view body) {
@@ -139,7 +139,8 @@ TEST(StepsTest, AWaitEndsAtItsTimeOut) {
 }
 
 TEST(StepsTest, TimeSuspendedDoesNotCountButALifeHasAnEnd) {
-  StepRunner runner(Handler("await ctx.sleep(29 * 86400 * 1000); await ctx.waitForEvent('never');"));
+  StepRunner runner(
+      Handler("await ctx.sleep(29 * 86400 * 1000); await ctx.waitForEvent('never');"));
   const std::string id = runner.Invoke();
   EXPECT_EQ(runner.RunOnce(), End::kSuspended);
   runner.AdvanceToNext(id);
@@ -155,15 +156,18 @@ TEST(StepsTest, CodeThatDoesNotFitItsHistoryIsRefusedByName) {
     std::string body;
     std::string message;
   };
-  for (const Case& one :
-       {Case{"await ctx.step('ship', () => 1);",
-             R"(position 0: the function has the step "ship" there, its history has the step "charge")"},
-        Case{"await ctx.step('charge', () => 1); await ctx.waitForEvent('e');",
-             R"(position 1: the function has a wait for the event "e" there, its history has a sleep)"},
-        Case{"return {body: 'done'};",
-             R"(position 0: the function has nothing there, its history has the step "charge")"},
-        Case{"try { await ctx.step('ship', () => 1); } catch { return {body: 'caught'}; }",
-             R"(position 0)"}}) {
+  for (
+      const Case& one :
+      {Case{
+           "await ctx.step('ship', () => 1);",
+           R"(position 0: the function has the step "ship" there, its history has the step "charge")"},
+       Case{
+           "await ctx.step('charge', () => 1); await ctx.waitForEvent('e');",
+           R"(position 1: the function has a wait for the event "e" there, its history has a sleep)"},
+       Case{"return {body: 'done'};",
+            R"(position 0: the function has nothing there, its history has the step "charge")"},
+       Case{"try { await ctx.step('ship', () => 1); } catch { return {body: 'caught'}; }",
+            R"(position 0)"}}) {
     StepRunner runner(first);
     const std::string id = runner.Invoke();
     EXPECT_EQ(runner.RunOnce(), End::kSuspended);
@@ -178,8 +182,8 @@ TEST(StepsTest, CodeThatDoesNotFitItsHistoryIsRefusedByName) {
 TEST(StepsTest, AHistoryIsBounded) {
   StepRunner many(Handler("for (let i = 0; ; i++) await ctx.step('s' + i, () => i);"));
   const std::string id = many.Invoke();
-  EXPECT_THAT(BodyOf(many.RunToEnd(id)), ::testing::AllOf(StartsWith("StepRefused: "),
-                                                          HasSubstr("up to 1000 steps")));
+  EXPECT_THAT(BodyOf(many.RunToEnd(id)),
+              ::testing::AllOf(StartsWith("StepRefused: "), HasSubstr("up to 1000 steps")));
   EXPECT_EQ(many.Steps(id).steps.size(), kMaxSteps);
 
   StepRunner large(Handler("await ctx.step('big', () => 'x'.repeat(256 * 1024));"));
@@ -297,9 +301,11 @@ TEST(StepsTest, OneWhoHasLostTheLeaseWritesNothing) {
   StepRunner runner(Handler("await ctx.step('a', () => 1); await ctx.step('b', () => 2);"));
   const std::string id = runner.Invoke();
   EXPECT_EQ(runner.RunOnce(StepRunner::Death{.at_call = 2}), End::kDied);
-  const std::string done = R"({"position":1,"name":"b","attempt":1,"duration_ms":0,"value":"late"})";
+  const std::string done =
+      R"({"position":1,"name":"b","attempt":1,"duration_ms":0,"value":"late"})";
   runner.server().Advance(StepRunner::kLeaseMs + 1);
-  EXPECT_THAT(runner.AskLast("steps.done", done).error().message, HasSubstr("its lease has lapsed"));
+  EXPECT_THAT(runner.AskLast("steps.done", done).error().message,
+              HasSubstr("its lease has lapsed"));
   EXPECT_EQ(runner.RunToEnd(id).status, Status::kSuccess);
   EXPECT_EQ(runner.Steps(id).steps.at(1).value, "2");
 }
@@ -319,13 +325,17 @@ TEST(StepRecordTest, RecordsComeBackAsTheyWere) {
             R"({"position":7,"seq":3,"kind":"step","name":"charge \"x\"","state":"done",)"
             R"("attempts":2,"value":{"a":[1,null]},"started_ms":5,"ended_ms":9,"duration_ms":4})");
   EXPECT_EQ(*DecodeStepRecord(Encode(record)), record);
-  record = {.position = 0, .kind = StepKind::kInvoke, .name = "f", .state = StepState::kFailed,
-            .error = FunctionError{"E", "m", "s"}, .wake_ms = 1, .child = "c"};
+  record = {.position = 0,
+            .kind = StepKind::kInvoke,
+            .name = "f",
+            .state = StepState::kFailed,
+            .error = FunctionError{"E", "m", "s"},
+            .wake_ms = 1,
+            .child = "c"};
   EXPECT_EQ(*DecodeStepRecord(Encode(record)), record);
-  for (const char* const broken :
-       {"", "{}", R"({"position":0,"kind":"nap","state":"done"})",
-        R"({"position":1000,"kind":"step","state":"done"})",
-        R"({"position":0,"kind":"step","state":"asleep"})"}) {
+  for (const char* const broken : {"", "{}", R"({"position":0,"kind":"nap","state":"done"})",
+                                   R"({"position":1000,"kind":"step","state":"done"})",
+                                   R"({"position":0,"kind":"step","state":"asleep"})"}) {
     EXPECT_TRUE(IsRefusal(DecodeStepRecord(broken).error(), Code::kStoreReadFailed)) << broken;
   }
 }

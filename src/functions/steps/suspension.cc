@@ -67,9 +67,8 @@ Result<void> Suspend(jobs::Context& context, const SuspendRequest& request, cons
   for (const auto& [position, record] : history.steps) {
     if (!record.ended() && record.wake_ms) until_ms = std::min(until_ms, *record.wake_ms);
   }
-  CAIRN_ASSIGN_OR_RETURN(
-      const Settled settled,
-      LookForEnds(transaction, activation.tenant, activation.activation_id, history));
+  CAIRN_ASSIGN_OR_RETURN(const Settled settled, LookForEnds(transaction, activation.tenant,
+                                                            activation.activation_id, history));
   if (settled.any()) until_ms = now_ms;
   until_ms = std::max(until_ms, now_ms);
   jobs::Context own = codeq::OwnContext(context);
@@ -125,9 +124,8 @@ Result<uint64_t> Signal(jobs::Context& context, const doors::NamePatterns* names
       const Activation activation,
       FindActivation(context.transaction, names, request.tenant, request.activation));
   if (IsTerminal(activation.status)) {
-    return Refuse(Code::kConflict,
-                  fmt::format("the activation {} has ended: {}", request.activation,
-                              StatusName(activation.status)));
+    return Refuse(Code::kConflict, fmt::format("the activation {} has ended: {}",
+                                               request.activation, StatusName(activation.status)));
   }
   CAIRN_ASSIGN_OR_RETURN(const uint64_t number,
                          KeepEvent(context.transaction, request.tenant, request.activation,

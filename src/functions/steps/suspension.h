@@ -11,8 +11,8 @@
 #include "jobs/ledger/context.h"
 #include "jobs/operations/lease.h"
 
-// Activations that wait, and hold nothing meanwhile: their message is put back until its time comes,
-// or until what they wait for happens. All under the lane of cs.invoke.
+// Activations that wait, and hold nothing meanwhile: their message is put back until its time
+// comes, or until what they wait for happens. All under the lane of cs.invoke.
 namespace cairn::functions {
 
 // Puts back the message of an activation that runs. It is given out again as soon as one of the

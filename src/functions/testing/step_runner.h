@@ -112,8 +112,8 @@ class StepRunner {
   // How a run ends.
   enum class End { kNothingToRun, kDied, kSuspended, kEnded };
   struct Death {
-    int at_call = 0;          // of those to the server, from 1 on
-    bool answered = false;    // the server has done what it was asked to
+    int at_call = 0;        // of those to the server, from 1 on
+    bool answered = false;  // the server has done what it was asked to
   };
   // Claims a message and runs its function until it ends, waits, or dies.
   End RunOnce(const std::optional<Death>& death = {}) {
@@ -127,8 +127,7 @@ class StepRunner {
     }
     attempt->death = death;
     const Begun& begun = attempt->begun;
-    const std::string context =
-        ContextText(begun.activation, begun.principal, begun.deadline_ms);
+    const std::string context = ContextText(begun.activation, begun.principal, begun.deadline_ms);
     const EngineOutcome outcome = engine_->Run(
         {.program = program_, .event = begun.event, .context = context, .env = "{}"}, *attempt);
     calls_ = attempt->calls;
@@ -253,8 +252,7 @@ class StepRunner {
   }
   void Read(const doors::RouteStore::Task& task) {
     const store::Scopes none;
-    const Result<void> done =
-        Do<Result<void>>([&] { return server_.store().Read(none, task); });
+    const Result<void> done = Do<Result<void>>([&] { return server_.store().Read(none, task); });
     EXPECT_TRUE(done.ok()) << done.error().message;
   }
 
@@ -278,8 +276,8 @@ class StepRunner {
       }
       const std::string op(operation);
       const std::string args(arguments);
-      const Result<std::string> reply = runner.Do<Result<std::string>>(
-          [&] { return host.Call(op, args); });
+      const Result<std::string> reply =
+          runner.Do<Result<std::string>>([&] { return host.Call(op, args); });
       if (dies) {
         dead = true;
         return;
@@ -328,9 +326,9 @@ class StepRunner {
       CAIRN_RETURN_IF_ERROR(PutSteps(context.transaction, activation.tenant,
                                      activation.activation_id, attempt.steps.unsaved(),
                                      attempt.steps.begin()));
-      return functions::Suspend(
-          context, {.lease = attempt.begun.lease, .last_ms = attempt.begun.last_ms},
-          attempt.steps.history(), activation);
+      return functions::Suspend(context,
+                                {.lease = attempt.begun.lease, .last_ms = attempt.begun.last_ms},
+                                attempt.steps.history(), activation);
     });
     EXPECT_TRUE(done.ok()) << done.error().message;
   }
