@@ -116,11 +116,11 @@ bool Activation::CallIdle() {
   return JS::ToBoolean(asked);
 }
 
-bool Activation::CallEnd() {
+bool Activation::CallEnd(JS::MutableHandleValue returned) {
+  returned.setUndefined();
   if (!end_) return true;
   const JS::RootedValue function(cx_, JS::ObjectValue(**end_));
-  JS::RootedValue ignored(cx_);
-  return JS_CallFunctionValue(cx_, nullptr, function, JS::HandleValueArray::empty(), &ignored);
+  return JS_CallFunctionValue(cx_, nullptr, function, JS::HandleValueArray::empty(), returned);
 }
 
 void Activation::Leave(std::optional<RunError> error) {

@@ -44,8 +44,9 @@ class Activation {
   // nobody awake. It returns whether it has asked for something. `end` is called when the handler's
   // promise was fulfilled.
   void Watch(JS::HandleObject idle, JS::HandleObject end);
-  // What `end` has to say. False, as a call that was stopped, if it ends the run otherwise.
-  bool CallEnd();
+  // Calls `end`; what it returns is waited for. False, with an exception or as a call that was
+  // stopped, if it ends the run otherwise.
+  bool CallEnd(JS::MutableHandleValue returned);
   // Ends the run without its handler's result; the caller returns to the engine at once. Without an
   // error, to be gone on with later.
   void Leave(std::optional<RunError> error);

@@ -434,6 +434,14 @@ bool Engine::Impl::CallHandler(Realm& realm, const EngineRun& run, JS::MutableHa
   return Await(returned, "the handler's promise", value, outcome);
 }
 
+// What the runtime has to say when the handler has come to its end.
+bool Engine::Impl::AwaitEnd(EngineOutcome& outcome) {
+  JS::RootedValue returned(cx_);
+  JS::RootedValue ignored(cx_);
+  if (!activation_->CallEnd(&returned)) return Fail(outcome);
+  return Await(returned, "the end of the steps", &ignored, outcome);
+}
+
 // If the runtime has made its Response, its value may be one.
 bool Engine::Impl::FromResponse(Realm& realm, JS::MutableHandleValue value,
                                 EngineOutcome& outcome) {
@@ -463,10 +471,7 @@ void Engine::Impl::RunIn(Realm& realm, const EngineRun& run, EngineOutcome& outc
   if (!realm.evaluated && !Evaluate(realm, outcome)) return;
   JS::RootedValue value(cx_);
   if (!CallHandler(realm, run, &value, outcome)) return;
-  if (!activation_->CallEnd()) {
-    Fail(outcome);
-    return;
-  }
+  if (!AwaitEnd(outcome)) return;
   if (!FromResponse(realm, &value, outcome)) return;
   RunError error;
   std::optional<ResultText> result = MakeResult(cx_, value, error);

@@ -62,6 +62,7 @@ class Engine::Impl {
                      JS::MutableHandleValue context, EngineOutcome& outcome);
   bool Await(JS::HandleValue value, std::string_view what, JS::MutableHandleValue settled,
              EngineOutcome& outcome);
+  bool AwaitEnd(EngineOutcome& outcome);
   bool FromResponse(Realm& realm, JS::MutableHandleValue value, EngineOutcome& outcome);
   bool Fail(EngineOutcome& outcome);
   void RunIn(Realm& realm, const EngineRun& run, EngineOutcome& outcome);

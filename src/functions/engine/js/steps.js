@@ -214,6 +214,11 @@
       run(call, attempts + 1);
     }
 
+    let settleLoaded;
+    const untilLoaded = new Promise((resolve) => {
+      settleLoaded = resolve;
+    });
+
     async function load() {
       const reply = await ask('steps.load', '{}');
       for (const record of reply.records) {
@@ -226,6 +231,7 @@
       loaded = true;
       for (const call of early.splice(0)) begin(call);
       pump();
+      settleLoaded();
     }
 
     async function wait() {
@@ -257,22 +263,24 @@
       return promise;
     }
 
-    function unasked() {
-      const { record } = queue[0];
-      mismatch(record.position, next > record.position ? 'something else' : 'nothing', record);
+    // What the history has and the function has not asked for.
+    function checkAllAsked() {
+      const missing = queue.find(({ call, record }) => call === undefined && !arrived.has(record.position));
+      if (missing !== undefined) mismatch(missing.record.position, 'nothing', missing.record);
     }
 
     host.watch(
       () => {
         if (!loaded) return false;
-        if (queue.length > 0) unasked();
+        checkAllAsked();
         // A step that can never end is no reason to sleep.
         if (waits.size === 0 || open.size > 0) return false;
         wait();
         return true;
       },
-      () => {
-        if (loaded && queue.length > 0) unasked();
+      async () => {
+        if (!loaded) await untilLoaded;
+        checkAllAsked();
       },
     );
 
