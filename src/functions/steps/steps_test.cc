@@ -63,11 +63,11 @@ TEST(StepsTest, WhatAStepWritesIsThereWithItsRecordOrNotAtAll) {
     EXPECT_EQ(runner.RunOnce(death), End::kDied);
     EXPECT_EQ(runner.Kv("a:k"), "null") << death.at_call;
     EXPECT_EQ(runner.JobsIn("work"), 0U);
-    runner.server().Advance(StepRunner::kLeaseMs + 1);
+    runner.server().Advance(StepRunner::kLeaseMs + 1'000);
   }
   EXPECT_EQ(runner.RunOnce(StepRunner::Death{.at_call = 8, .answered = true}), End::kDied);
   EXPECT_EQ(runner.Kv("a:k"), "2") << "it was recorded, and nobody has heard of it";
-  runner.server().Advance(StepRunner::kLeaseMs + 1);
+  runner.server().Advance(StepRunner::kLeaseMs + 1'000);
   EXPECT_EQ(runner.RunToEnd(id).status, Status::kSuccess);
   EXPECT_EQ(runner.Kv("a:k"), "2");
   EXPECT_EQ(runner.JobsIn("work"), 1U);
@@ -184,23 +184,23 @@ TEST(StepsTest, CodeThatDoesNotFitItsHistoryIsRefusedByName) {
   }
 }
 
+// How an activation of this function ends.
+std::string EndOf(std::string_view body) {
+  StepRunner runner(Handler(body));
+  return BodyOf(runner.RunToEnd(runner.Invoke()));
+}
+
 TEST(StepsTest, AHistoryIsBounded) {
-  StepRunner many(Handler("for (let i = 0; ; i++) await ctx.step('s' + i, () => i);"));
-  const std::string id = many.Invoke();
-  EXPECT_THAT(BodyOf(many.RunToEnd(id)),
+  EXPECT_THAT(EndOf("for (let i = 0; ; i++) await ctx.step('s' + i, () => i);"),
               ::testing::AllOf(StartsWith("StepRefused: "), HasSubstr("up to 1000 steps")));
-  EXPECT_EQ(many.Steps(id).steps.size(), kMaxSteps);
-
-  StepRunner large(Handler("await ctx.step('big', () => 'x'.repeat(256 * 1024));"));
-  EXPECT_THAT(BodyOf(large.RunToEnd(large.Invoke())), HasSubstr("keep what is large with cs.kv"));
-
-  StepRunner total(
-      Handler("for (let i = 0; ; i++) await ctx.step('s' + i, () => 'x'.repeat(200 * 1024));"));
-  EXPECT_THAT(BodyOf(total.RunToEnd(total.Invoke())), HasSubstr("the history of the activation"));
-
-  StepRunner writes(Handler(R"(await ctx.step('w', async () => {
-    for (let i = 0; i < 2000; i++) await cs.kv.set('a:' + i, 1); });)"));
-  EXPECT_THAT(BodyOf(writes.RunToEnd(writes.Invoke())), HasSubstr("more than 1000 times"));
+  EXPECT_THAT(EndOf("await ctx.step('big', () => 'x'.repeat(256 * 1024));"),
+              HasSubstr("keep what is large with cs.kv"));
+  EXPECT_THAT(
+      EndOf("for (let i = 0; ; i++) await ctx.step('s' + i, () => 'x'.repeat(200 * 1024));"),
+      HasSubstr("the history of the activation"));
+  EXPECT_THAT(EndOf(R"(await ctx.step('w', async () => {
+    for (let i = 0; i < 2000; i++) await cs.kv.set('a:' + i, 1); });)"),
+              HasSubstr("more than 1000 times"));
 }
 
 TEST(StepsTest, OfSeveralOpenStepsEachHasItsOwnCs) {
@@ -247,7 +247,7 @@ TEST(StepsTest, AFunctionIsInvokedOnceAndItsResultComesBack) {
     return {body: '<' + JSON.parse(reply.body).body + failure + '>'};)"));
   const std::string id = runner.Invoke(R"({"depth":2})");
   EXPECT_EQ(runner.RunOnce(StepRunner::Death{.at_call = 1, .answered = true}), End::kDied);
-  runner.server().Advance(StepRunner::kLeaseMs + 1);
+  runner.server().Advance(StepRunner::kLeaseMs + 1'000);
   const std::string body = BodyOf(runner.RunToEnd(id));
   EXPECT_THAT(body, HasSubstr("<"));
   EXPECT_THAT(body, HasSubstr("RangeError"));
@@ -308,7 +308,7 @@ TEST(StepsTest, OneWhoHasLostTheLeaseWritesNothing) {
   EXPECT_EQ(runner.RunOnce(StepRunner::Death{.at_call = 2}), End::kDied);
   const std::string done =
       R"({"position":1,"name":"b","attempt":1,"duration_ms":0,"value":"late"})";
-  runner.server().Advance(StepRunner::kLeaseMs + 1);
+  runner.server().Advance(StepRunner::kLeaseMs + 1'000);
   EXPECT_THAT(runner.AskLast("steps.done", done).error().message,
               HasSubstr("its lease has lapsed"));
   EXPECT_EQ(runner.RunToEnd(id).status, Status::kSuccess);
