@@ -99,10 +99,15 @@ StepHost::Reply StepHost::Call(std::string_view operation, std::string arguments
   if (!co_await AwaitTurn()) co_return Error{ErrorCode::kUnavailable, "the run has ended"};
   const Turn turn(*this);
   Result<std::string> reply = Refuse(Code::kValidation, "there is no such operation of steps");
-  if (operation == "steps.load") reply = co_await Load();
-  if (operation == "steps.done") reply = co_await Finish(std::move(arguments));
-  if (operation == "steps.start") reply = co_await Begin(std::move(arguments));
-  if (operation == "steps.wait") reply = co_await Wait();
+  if (operation == "steps.load") {
+    reply = co_await Load();
+  } else if (operation == "steps.done") {
+    reply = co_await Finish(std::move(arguments));
+  } else if (operation == "steps.start") {
+    reply = co_await Begin(std::move(arguments));
+  } else if (operation == "steps.wait") {
+    reply = co_await Wait();
+  }
   if (!reply.ok() && IsStoreFailure(reply.error())) store_failed_ = true;
   co_return reply;
 }
