@@ -21,6 +21,8 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr int kNoTimeoutMs = 3'600'000;
 constexpr size_t kMaxHeaderBytes = 65'536;
 constexpr size_t kMaxIdleHandles = 64;
+// A connection that many calls share is found to be dead although nothing is sent on it.
+constexpr long kKeepAliveSeconds = 30;
 
 // libcurl's handles are all of the type void.
 struct FreeEasy {
@@ -41,6 +43,14 @@ char ToLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' +
 
 bool EqualInAnyCase(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, ToLower, ToLower);
+}
+
+std::optional<std::string_view> Find(
+    const std::vector<std::pair<std::string, std::string>>& headers, std::string_view name) {
+  for (const auto& [key, value] : headers) {
+    if (EqualInAnyCase(key, name)) return value;
+  }
+  return std::nullopt;
 }
 
 std::string_view Trim(std::string_view text) {
@@ -91,6 +101,7 @@ struct Transfer {
   std::unique_ptr<curl_slist, FreeList> headers = {};
   HttpAnswer answer = {};
   size_t header_bytes = 0;
+  bool headers_ended = false;
   std::optional<std::string> refused = {};  // what the last address was that may not be asked
   bool too_large = false;
 };
@@ -142,13 +153,16 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* given) {
   if (line.starts_with("HTTP/")) {  // of the answer after an interim one
     transfer.answer.headers.clear();
     transfer.header_bytes = 0;
+    transfer.headers_ended = false;
     return line.size();
   }
   transfer.header_bytes += line.size();
   const size_t colon = line.find(':');
   if (colon != std::string_view::npos && transfer.header_bytes <= kMaxHeaderBytes) {
-    transfer.answer.headers.emplace_back(Trim(line.substr(0, colon)), Trim(line.substr(colon + 1)));
+    auto& taken = transfer.headers_ended ? transfer.answer.trailers : transfer.answer.headers;
+    taken.emplace_back(Trim(line.substr(0, colon)), Trim(line.substr(colon + 1)));
   }
+  if (Trim(line).empty()) transfer.headers_ended = true;
   return line.size();
 }
 
@@ -166,6 +180,19 @@ void SetMethod(CURL* easy, const HttpCall& call) {
   } else if (call.method == "GET" && !call.body.empty()) {
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "GET");
   }
+}
+
+void SetVersion(CURL* easy, const HttpCall& call) {
+  if (call.version != HttpCall::Version::kHttp2) return;
+  const bool tls = OriginOf(call.url).scheme == "https";
+  curl_easy_setopt(
+      easy, CURLOPT_HTTP_VERSION,
+      static_cast<long>(tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
+  // Waits for a connection that is being made rather than make one of its own.
+  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, kKeepAliveSeconds);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, kKeepAliveSeconds);
 }
 
 void SetUp(Transfer& transfer, long timeout_ms) {
@@ -200,6 +227,7 @@ void SetUp(Transfer& transfer, long timeout_ms) {
                    std::min(static_cast<long>(call.connect_timeout.count()), timeout_ms));
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
   SetMethod(easy, call);
+  SetVersion(easy, call);
 }
 
 // Turns `call` into the one that an answer of `status` with this Location asks for.
@@ -233,10 +261,11 @@ Result<void> Redirect(HttpCall& call, int status, const std::string& location) {
 }  // namespace
 
 std::optional<std::string_view> HttpAnswer::Header(std::string_view name) const {
-  for (const auto& [key, value] : headers) {
-    if (EqualInAnyCase(key, name)) return value;
-  }
-  return std::nullopt;
+  return Find(headers, name);
+}
+
+std::optional<std::string_view> HttpAnswer::Trailer(std::string_view name) const {
+  return Find(trailers, name);
 }
 
 class HttpService::Impl {
@@ -482,6 +511,7 @@ class HttpService::Impl {
     ++transfer->redirects;
     transfer->answer = {};
     transfer->header_bytes = 0;
+    transfer->headers_ended = false;
     transfer->refused.reset();
     transfer->too_large = false;
     Begin(std::move(transfer));

@@ -26,8 +26,16 @@ struct HttpCall {
     kDiscard,  // the rest is read and dropped, so that the connection can be used again
   };
 
+  enum class Version : uint8_t {
+    kAny,
+    // HTTP/2 from the first byte: over TLS as the handshake agrees on it, without TLS because the
+    // caller knows that the server speaks it. Calls to one server share connections.
+    kHttp2,
+  };
+
   std::string method = "GET";
-  std::string url;                        // http or https; may hold credentials
+  std::string url;  // http or https; may hold credentials
+  Version version = Version::kAny;
   std::vector<std::string> headers = {};  // "Name: value"
   std::string body = {};                  // sent if it is not empty, or the method is POST
   std::string user_agent = "cairn";
@@ -46,13 +54,16 @@ struct HttpCall {
 
 struct HttpAnswer {
   int status = 0;
-  std::vector<std::pair<std::string, std::string>> headers = {};  // as sent, at most 64 KiB
+  // As sent; with the trailers, which follow the body, at most 64 KiB.
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::vector<std::pair<std::string, std::string>> trailers = {};
   std::string body = {};
   bool cut = false;
   std::string url = {};  // that has answered, after redirects
 
-  // The first header of this name in any case; nullopt if there is none.
+  // The first header, or trailer, of this name in any case; nullopt if there is none.
   std::optional<std::string_view> Header(std::string_view name) const;
+  std::optional<std::string_view> Trailer(std::string_view name) const;
 };
 
 struct HttpServiceOptions {

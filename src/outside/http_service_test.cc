@@ -45,7 +45,12 @@ class Peer {
   // Given a request, what to send back; nullopt to leave the client waiting.
   using Script = std::function<std::optional<std::string>(const std::string& request)>;
 
-  explicit Peer(Script script) : script_(std::move(script)) {
+  explicit Peer(Script script) : Peer(std::move(script), Framing::kRequests) {}
+  enum class Framing : uint8_t {
+    kRequests,  // the script is given whole requests of HTTP/1.1
+    kNone,      // it is given what arrives
+  };
+  Peer(Script script, Framing framing) : script_(std::move(script)), framing_(framing) {
     listener_ = FileDescriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -107,19 +112,23 @@ class Peer {
     }
   }
 
+  static bool IsWhole(const std::string& input) {
+    const size_t end = input.find("\r\n\r\n");
+    if (end == std::string::npos) return false;
+    size_t length = 0;
+    if (const size_t at = input.find("Content-Length: "); at < end) {
+      length = std::stoul(input.substr(at + 16));
+    }
+    return input.size() >= end + 4 + length;
+  }
+
   // False if the connection is over.
   bool Serve(Connection& connection) {
     char buffer[4096];
     const ssize_t got = recv(connection.fd.get(), buffer, sizeof(buffer), 0);
     if (got <= 0) return false;
     connection.input.append(buffer, static_cast<size_t>(got));
-    const size_t end = connection.input.find("\r\n\r\n");
-    if (end == std::string::npos) return true;
-    size_t length = 0;
-    if (const size_t at = connection.input.find("Content-Length: "); at < end) {
-      length = std::stoul(connection.input.substr(at + 16));
-    }
-    if (connection.input.size() < end + 4 + length) return true;
+    if (framing_ == Framing::kRequests && !IsWhole(connection.input)) return true;
     const std::string request = std::exchange(connection.input, {});
     const std::optional<std::string> answer = script_(request);
     {
@@ -138,6 +147,7 @@ class Peer {
   }
 
   const Script script_;
+  const Framing framing_;
   FileDescriptor listener_;
   uint16_t port_ = 0;
   std::atomic<bool> stopping_{false};
@@ -471,6 +481,145 @@ TEST_F(HttpServiceTest, HalfAnAnswerIsAnError) {
   clock_.AdvanceMillis(1'000);  // the rest never comes
   service_.Wake();
   EXPECT_EQ(Await(std::move(answer)).error().code, ErrorCode::kIo);
+}
+
+TEST_F(HttpServiceTest, TrailersAreKeptApartFromHeaders) {
+  Peer peer([](const std::string&) {
+    return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\nX-Begin: 1\r\n\r\n"
+           "3\r\nabc\r\n0\r\nX-End: 2\r\n\r\n";
+  });
+  const Result<HttpAnswer> answer = Ask(CallTo(peer.url()));
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->body, "abc");
+  EXPECT_EQ(answer->Header("x-begin"), "1");
+  EXPECT_EQ(answer->Header("x-end"), std::nullopt);
+  EXPECT_EQ(answer->Trailer("x-end"), "2");
+  EXPECT_EQ(answer->Trailer("x-begin"), std::nullopt);
+}
+
+// --- HTTP/2 --------------------------------------------------------------------------------------
+
+// As much of a server of HTTP/2 as one request at a time takes: it reads frames, and answers each
+// stream that the client has ended. Header blocks are literals, so there is nothing to decode.
+class Http2Peer {
+ public:
+  // Frames that answer the request on a stream.
+  using Script = std::function<std::string(uint32_t stream)>;
+
+  explicit Http2Peer(Script script)
+      : script_(std::move(script)),
+        peer_([this](const std::string& input) { return Answer(input); }, Peer::Framing::kNone) {}
+
+  std::string url() const { return peer_.url("/call"); }
+  int connections() { return peer_.connections(); }
+  size_t streams() const { return streams_; }
+
+  static std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view body) {
+    std::string frame;
+    for (const int shift : {16, 8, 0}) frame += static_cast<char>(body.size() >> shift & 0xFFU);
+    frame += static_cast<char>(type);
+    frame += static_cast<char>(flags);
+    for (const int shift : {24, 16, 8, 0}) frame += static_cast<char>(stream >> shift & 0xFFU);
+    return frame.append(body);
+  }
+  static std::string Field(std::string_view name, std::string_view value) {
+    std::string field(1, '\0');  // a literal that is not kept, with a name of its own
+    field += static_cast<char>(name.size());
+    field.append(name);
+    field += static_cast<char>(value.size());
+    return field.append(value);
+  }
+
+  static constexpr uint8_t kData = 0;
+  static constexpr uint8_t kHeaders = 1;
+  static constexpr uint8_t kEndStream = 1;
+  static constexpr uint8_t kEndHeaders = 4;
+  static constexpr const char* kStatus200 = "\x88";
+
+ private:
+  // What is to be sent for what has arrived, of which nothing is whole yet or some frames are.
+  std::optional<std::string> Answer(const std::string& input) {
+    constexpr uint8_t kSettings = 4;
+    constexpr size_t kHead = 9;
+    constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    std::string answer;
+    input_ += input;
+    if (!begun_) {
+      if (input_.size() < kPreface.size()) return std::nullopt;
+      EXPECT_THAT(input_, StartsWith(kPreface));
+      input_.erase(0, kPreface.size());
+      begun_ = true;
+      answer += Frame(kSettings, 0, 0, "");
+    }
+    while (input_.size() >= kHead) {
+      const auto byte = [&](size_t at) { return static_cast<unsigned char>(input_[at]); };
+      const size_t length = static_cast<size_t>(byte(0)) << 16 | byte(1) << 8 | byte(2);
+      if (input_.size() < kHead + length) break;
+      const uint8_t type = byte(3);
+      const uint8_t flags = byte(4);
+      const uint32_t stream = static_cast<uint32_t>(byte(7)) << 8 | byte(8);
+      input_.erase(0, kHead + length);
+      if (type == kSettings && (flags & 1U) == 0) answer += Frame(kSettings, 1, 0, "");
+      if ((type == kHeaders || type == kData) && (flags & kEndStream) != 0) {
+        ++streams_;
+        answer += script_(stream);
+      }
+    }
+    return answer;
+  }
+
+  const Script script_;
+  bool begun_ = false;  // of the one connection that it expects
+  std::string input_;
+  std::atomic<size_t> streams_{0};
+  Peer peer_;  // last: its thread uses the others
+};
+
+TEST_F(HttpServiceTest, Http2IsSpokenFromTheFirstByteOnOneConnection) {
+  using H = Http2Peer;
+  Http2Peer peer([](uint32_t stream) {
+    return H::Frame(H::kHeaders, H::kEndHeaders, stream,
+                    H::kStatus200 + H::Field("content-type", "application/grpc")) +
+           H::Frame(H::kData, 0, stream, "body") +
+           H::Frame(H::kHeaders, H::kEndHeaders | H::kEndStream, stream,
+                    H::Field("grpc-status", "0"));
+  });
+  HttpCall call = CallTo(peer.url());
+  call.method = "POST";
+  call.version = HttpCall::Version::kHttp2;
+  call.body = "question";
+  for (int i = 0; i < 3; ++i) {
+    const Result<HttpAnswer> answer = Ask(call);
+    ASSERT_TRUE(answer.ok()) << answer.error().message;
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->body, "body");
+    EXPECT_EQ(answer->Header("content-type"), "application/grpc");
+    EXPECT_EQ(answer->Trailer("grpc-status"), "0");
+  }
+  EXPECT_EQ(peer.connections(), 1);
+  EXPECT_EQ(peer.streams(), 3U);
+}
+
+TEST_F(HttpServiceTest, AnAnswerOfHttp2WithoutABodyHasHeadersAlone) {
+  using H = Http2Peer;
+  Http2Peer peer([](uint32_t stream) {
+    return H::Frame(H::kHeaders, H::kEndHeaders | H::kEndStream, stream,
+                    H::kStatus200 + H::Field("grpc-status", "5"));
+  });
+  HttpCall call = CallTo(peer.url());
+  call.method = "POST";
+  call.version = HttpCall::Version::kHttp2;
+  const Result<HttpAnswer> answer = Ask(call);
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->Header("grpc-status"), "5");
+  EXPECT_THAT(answer->trailers, SizeIs(0));
+}
+
+TEST_F(HttpServiceTest, AServerThatDoesNotSpeakHttp2IsAnError) {
+  Peer peer([](const std::string&) { return Answer(200, "hello"); });
+  HttpCall call = CallTo(peer.url());
+  call.version = HttpCall::Version::kHttp2;
+  EXPECT_EQ(Refusal(call).code, ErrorCode::kIo);
 }
 
 }  // namespace
