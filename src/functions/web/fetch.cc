@@ -3,15 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/parse.hpp>
-#include <memory>
-#include <mutex>
 #include <optional>
 
 #include "doors/resp/arg_parser.h"
@@ -20,12 +12,12 @@
 #include "functions/model/json_object.h"
 #include "functions/model/json_writer.h"
 #include "functions/model/limits.h"
+#include "functions/web/send.h"
 #include "net/http/message.h"
 
 namespace cairn::functions {
 namespace {
 
-namespace asio = boost::asio;
 using boost::asio::awaitable;
 using doors::EqualsIgnoreCase;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
@@ -142,43 +134,6 @@ std::string AnswerText(const outside::HttpAnswer& answer, bool redirected) {
   return text;
 }
 
-// Between the service's thread and the coroutine, which may have ended.
-struct Pending {
-  explicit Pending(const asio::any_io_executor& on) : executor(on), wake(on) {
-    wake.expires_at(asio::steady_timer::time_point::max());
-  }
-
-  const asio::any_io_executor executor;
-  asio::steady_timer wake;  // on the executor only
-  std::mutex mutex;
-  std::optional<Result<outside::HttpAnswer>> answer;
-};
-
-Error GivenUp() { return {ErrorCode::kUnavailable, "the request was given up"}; }
-
-// Returns the answer, however long it takes: the service ends it in time.
-awaitable<Result<outside::HttpAnswer>> Send(const FetchParts& parts, outside::HttpCall call) {
-  // A cancellation that came while something else was awaited is not told again.
-  const auto before = co_await asio::this_coro::cancellation_state;
-  if (before.cancelled() != asio::cancellation_type::none) co_return GivenUp();
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  auto pending = std::make_shared<Pending>(executor);
-  auto done = [pending](Result<outside::HttpAnswer> answer) {
-    {
-      const std::scoped_lock lock(pending->mutex);
-      pending->answer = std::move(answer);
-    }
-    asio::post(pending->executor, [pending] { pending->wake.cancel(); });
-  };
-  const Result<outside::HttpService::Id> id = parts.http.Send(std::move(call), std::move(done));
-  if (!id.ok()) co_return id.error();
-  co_await pending->wake.async_wait(asio::as_tuple(asio::use_awaitable));
-  const std::scoped_lock lock(pending->mutex);
-  if (pending->answer) co_return std::move(*pending->answer);
-  parts.http.Cancel(*id);  // the coroutine was cancelled
-  co_return GivenUp();
-}
-
 }  // namespace
 
 Result<FetchCall> ParseFetch(std::string_view arguments) {
@@ -238,7 +193,7 @@ awaitable<Result<std::string>> Fetch(const FetchParts& parts, const Capabilities
   const std::string url = call.url;
   const bool refuses_redirects = call.redirect == FetchCall::Redirect::kError;
   const Result<outside::HttpAnswer> answer =
-      co_await Send(parts, CallOf(std::move(call), parts.policy, capabilities));
+      co_await Send(parts.http, CallOf(std::move(call), parts.policy, capabilities));
   if (!answer.ok()) co_return answer.error();
   if (refuses_redirects && answer->status >= 300 && answer->status < 400 &&
       answer->Header("Location")) {
