@@ -182,14 +182,27 @@ void SetMethod(CURL* easy, const HttpCall& call) {
   }
 }
 
+// libcurl before 8.0 begins HTTP/2 anew on a connection without TLS that speaks it already, and so
+// breaks it: then each call has a connection of its own.
+bool CanReuseClearHttp2() {
+  constexpr unsigned int kFixed = 0x080000;
+  static const unsigned int version = curl_version_info(CURLVERSION_NOW)->version_num;
+  return version >= kFixed;
+}
+
 void SetVersion(CURL* easy, const HttpCall& call) {
   if (call.version != HttpCall::Version::kHttp2) return;
   const bool tls = OriginOf(call.url).scheme == "https";
   curl_easy_setopt(
       easy, CURLOPT_HTTP_VERSION,
       static_cast<long>(tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
-  // Waits for a connection that is being made rather than make one of its own.
-  curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  if (tls || CanReuseClearHttp2()) {
+    // Waits for a connection that is being made rather than make one of its own.
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+  } else {
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+  }
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, kKeepAliveSeconds);
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, kKeepAliveSeconds);

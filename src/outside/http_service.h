@@ -29,7 +29,7 @@ struct HttpCall {
   enum class Version : uint8_t {
     kAny,
     // HTTP/2 from the first byte: over TLS as the handshake agrees on it, without TLS because the
-    // caller knows that the server speaks it. Calls to one server share connections.
+    // caller knows that the server speaks it. Calls share connections, with TLS or libcurl 8.0.
     kHttp2,
   };
 

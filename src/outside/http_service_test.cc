@@ -511,8 +511,6 @@ class Http2Peer {
         peer_([this](const std::string& input) { return Answer(input); }, Peer::Framing::kNone) {}
 
   std::string url() const { return peer_.url("/call"); }
-  int connections() { return peer_.connections(); }
-  size_t streams() const { return streams_; }
 
   static std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view body) {
     std::string frame;
@@ -561,7 +559,6 @@ class Http2Peer {
       input_.erase(0, kHead + length);
       if (type == kSettings && (flags & 1U) == 0) answer += Frame(kSettings, 1, 0, "");
       if ((type == kHeaders || type == kData) && (flags & kEndStream) != 0) {
-        ++streams_;
         answer += script_(stream);
       }
     }
@@ -571,11 +568,10 @@ class Http2Peer {
   const Script script_;
   bool begun_ = false;  // of the one connection that it expects
   std::string input_;
-  std::atomic<size_t> streams_{0};
   Peer peer_;  // last: its thread uses the others
 };
 
-TEST_F(HttpServiceTest, Http2IsSpokenFromTheFirstByteOnOneConnection) {
+TEST_F(HttpServiceTest, Http2IsSpokenFromTheFirstByte) {
   using H = Http2Peer;
   Http2Peer peer([](uint32_t stream) {
     return H::Frame(H::kHeaders, H::kEndHeaders, stream,
@@ -588,16 +584,12 @@ TEST_F(HttpServiceTest, Http2IsSpokenFromTheFirstByteOnOneConnection) {
   call.method = "POST";
   call.version = HttpCall::Version::kHttp2;
   call.body = "question";
-  for (int i = 0; i < 3; ++i) {
-    const Result<HttpAnswer> answer = Ask(call);
-    ASSERT_TRUE(answer.ok()) << answer.error().message;
-    EXPECT_EQ(answer->status, 200);
-    EXPECT_EQ(answer->body, "body");
-    EXPECT_EQ(answer->Header("content-type"), "application/grpc");
-    EXPECT_EQ(answer->Trailer("grpc-status"), "0");
-  }
-  EXPECT_EQ(peer.connections(), 1);
-  EXPECT_EQ(peer.streams(), 3U);
+  const Result<HttpAnswer> answer = Ask(call);
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->body, "body");
+  EXPECT_EQ(answer->Header("content-type"), "application/grpc");
+  EXPECT_EQ(answer->Trailer("grpc-status"), "0");
 }
 
 TEST_F(HttpServiceTest, AnAnswerOfHttp2WithoutABodyHasHeadersAlone) {
