@@ -63,7 +63,7 @@ fuzz: build-fuzz/build.ninja  ## run each fuzzer for FUZZ_SECONDS (default 300)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh build-fuzz
 
 clean:  ## remove all build directories
-	rm -rf build build-asan build-tsan build-fuzz build-lint build-test build-npm build-npm-bench build-redis-suite
+	rm -rf build build-asan build-tsan build-fuzz build-lint build-test build-npm build-npm-bench build-npm-cadence build-redis-suite
 
 # Each group of packages contains what its targets need to build.
 packages-build:
@@ -73,6 +73,7 @@ packages-run:
 packages-test:
 	@scripts/setup.sh build test
 	@scripts/npm_test_packages.sh
+	@scripts/npm_test_packages.sh tests/functions/cadence build-npm-cadence
 packages-lint:
 	@scripts/setup.sh build lint
 

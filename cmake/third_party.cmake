@@ -103,6 +103,8 @@ endif()
 
 cairn_static_library(seccomp)
 
+include(cadence_api)
+
 # What each folder under src links besides the folders below it.
 set(CAIRN_LINKS_base fmt::fmt spdlog::spdlog Boost::json OpenSSL::Crypto)
 set(CAIRN_LINKS_store third_rocksdb third_pq)
@@ -114,6 +116,7 @@ set(CAIRN_LINKS_jobs OpenSSL::Crypto third_tz)
 set(CAIRN_LINKS_functions OpenSSL::Crypto)
 set(CAIRN_LINKS_functions/engine third_mozjs)
 set(CAIRN_LINKS_functions/child third_seccomp)
+set(CAIRN_LINKS_functions/cadence third_cadence_api)
 set(CAIRN_LINKS_view third_sqlite3)
 set(CAIRN_LINKS_admin third_prometheus)
 set(CAIRN_LINKS_app CLI11::CLI11 tomlplusplus::tomlplusplus third_prometheus cairn_version)

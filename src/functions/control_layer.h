@@ -16,7 +16,8 @@ namespace cairn::functions {
 //   functions.manage    cs:function:create, cs:function:delete, enable, disable, purge
 //   functions.publish   cs:function:draft:upload, cs:function:publish, cs:function:alias:set
 //   functions.schedule  cs:schedule:create, cs:schedule:delete
-//   functions.read      cs:function:read, cs:schedule:read
+//   functions.cadence   cs:cadence:worker:create, cs:cadence:worker:delete
+//   functions.read      cs:function:read, cs:schedule:read, cs:cadence:worker:read
 void DeclareControl(house::Declarations& declarations);
 
 }  // namespace cairn::functions

@@ -7,9 +7,16 @@
 #include <string>
 #include <utility>
 
+#include "functions/cadence/figures.h"
+#include "functions/cadence/frontend.h"
+#include "functions/cadence/heartbeats.h"
+#include "functions/cadence/pollers.h"
+#include "functions/cadence/verify.h"
+#include "functions/cadence/wire.h"
 #include "functions/cli/verbs.h"
 #include "functions/control/aliases.h"
 #include "functions/control_layer.h"
+#include "functions/http/cadence_routes.h"
 #include "functions/http/codeq_routes.h"
 #include "functions/http/control_routes.h"
 #include "functions/http/error_form.h"
@@ -21,6 +28,7 @@
 #include "functions/model/names.h"
 #include "functions/model/secrets.h"
 #include "functions/pool/sandbox_pool.h"
+#include "functions/resp/cadence_commands.h"
 #include "functions/resp/codeq_commands.h"
 #include "functions/resp/control_commands.h"
 #include "functions/resp/invoke_commands.h"
@@ -42,6 +50,8 @@ constexpr std::string_view kTenantRate = "functions.tenant_rate";
 constexpr std::string_view kFunctionRate = "functions.function_rate";
 constexpr std::string_view kAllow = "functions.allow";
 constexpr std::string_view kSecretFile = "functions.secret_file";
+constexpr std::string_view kCadenceAddress = "functions.cadence_address";
+constexpr std::string_view kCadenceTransport = "functions.cadence_transport";
 
 constexpr uint64_t kDefaultRunning = 64;
 constexpr uint64_t kMaxRunning = 4'096;
@@ -64,6 +74,14 @@ house::Setting AllowSetting() {
   setting.initial = "public";
   setting.default_text = "public";
   return setting;
+}
+
+house::Setting CadenceAddressSetting() {
+  return house::TextSetting(
+      {kCadenceAddress,
+       "The frontend of Cadence that is polled for worker bindings; https:// for TLS. Without it "
+       "none is polled."},
+      "ADDRESS", "an address such as cadence:7833 or https://cadence.example:7833", FrontendUrl);
 }
 
 uint64_t NumberOf(const house::Configuration& configuration, std::string_view name) {
@@ -90,7 +108,8 @@ Result<SecretKeys> ReadSecretFile(const std::string& path) {
 
 Result<void> VerifyAll(store::Store& store, house::Verification& verification) {
   CAIRN_RETURN_IF_ERROR(VerifyFunctions(store, verification));
-  return VerifySchedules(store, verification);
+  CAIRN_RETURN_IF_ERROR(VerifySchedules(store, verification));
+  return VerifyBindings(store, verification);
 }
 
 class FunctionsLayer final : public house::Layer {
@@ -103,6 +122,7 @@ class FunctionsLayer final : public house::Layer {
     declarations.AddVerify(VerifyAll);
     declarations.AddVerb(FnVerb());
     declarations.AddVerb(ScheduleVerb());
+    declarations.AddVerb(CadenceVerb());
     declarations.AddVerb(HttpVerb());
     declarations.AddVerb(AuthVerb());
     declarations.AddPermission({.name = kInvokePermission,
@@ -127,6 +147,11 @@ class FunctionsLayer final : public house::Layer {
          "A file of secrets, one a line, the newest first, with which the environment "
          "of functions is encrypted. Without it a version can have none."},
         "FILE"));
+    declarations.AddSetting(CadenceAddressSetting());
+    declarations.AddSetting(house::ChoiceSetting(
+        {kCadenceTransport,
+         "How Cadence is spoken to: grpc is its own API, json that of code-flow."},
+        {"grpc", "json"}, "grpc"));
   }
 
   void Configure(const house::Configuration& configuration) override {
@@ -138,6 +163,11 @@ class FunctionsLayer final : public house::Layer {
     policy_ = outside::AddressPolicy::Parse(configuration.Text(kAllow))
                   .value_or(outside::AddressPolicy{});
     secret_file_ = configuration.Text(kSecretFile);
+    cadence_.url = configuration.Text(kCadenceAddress);
+    if (configuration.Text(kCadenceTransport) == "json") {
+      cadence_.transport = FrontendOptions::Transport::kJson;
+    }
+    shared_store_ = configuration.shared_store;
   }
 
   void Register(house::Registry& registry) override {
@@ -147,6 +177,8 @@ class FunctionsLayer final : public house::Layer {
     pool.max_children = options_.running;
     pool_.emplace(pool, parts.clock, parts.random, parts.log, parts.loops);
     http_.emplace(parts.clock);
+    frontend_.emplace(parts.clock, cadence_);
+    const HeartParts hearts{parts.route_store, *frontend_, cadence_figures_};
     invoker_.emplace(InvokerParts{.routes = parts.route_store,
                                   .loops = parts.loops,
                                   .clock = parts.clock,
@@ -155,8 +187,20 @@ class FunctionsLayer final : public house::Layer {
                                   .pool = *pool_,
                                   .http = *http_,
                                   .policy = policy_,
-                                  .secrets = secrets_},
+                                  .secrets = secrets_,
+                                  .heart =
+                                      [hearts](const Activation& activation) {
+                                        return MakeHeart(hearts, activation);
+                                      }},
                      options_);
+    pollers_.emplace(Pollers::Parts{.routes = parts.route_store,
+                                    .loops = parts.loops,
+                                    .clock = parts.clock,
+                                    .random = parts.random,
+                                    .log = parts.log,
+                                    .frontend = *frontend_,
+                                    .figures = cadence_figures_,
+                                    .shared_store = shared_store_});
     warm_.emplace(WarmChildren::Parts{.routes = parts.route_store,
                                       .loops = parts.loops,
                                       .programs = invoker_->programs(),
@@ -170,10 +214,12 @@ class FunctionsLayer final : public house::Layer {
                                .secrets = secrets_};
     AddControlRoutes(control, parts.routes);
     AddScheduleRoutes(control, parts.routes);
+    AddCadenceRoutes(control, parts.routes);
     AddInvokeRoutes({parts.route_store, *invoker_, parts.random}, parts.routes);
     AddCodeqRoutes({parts.route_store, parts.clock, parts.random}, parts.routes);
     AddControlCommands(parts.instance, secrets_, parts.random);
     AddScheduleCommands(parts.instance, secrets_, parts.random);
+    AddCadenceCommands(parts.instance, secrets_, parts.random);
     AddInvokeCommands(parts.instance, *invoker_, parts.random);
     AddCodeqCommands(parts.instance);
     registry.AddTimer(kTimerShift, shifts_);
@@ -181,6 +227,7 @@ class FunctionsLayer final : public house::Layer {
     registry.AddMetrics("cs", [this](house::MetricsWriter& writer) {
       WriteFigures(invoker_->figures(), invoker_->programs().figures(), pool_->stats(), writer);
       WriteFigures(ticks_.figures(), writer);
+      WriteFigures(cadence_figures_.Take(), writer);
     });
   }
 
@@ -188,14 +235,17 @@ class FunctionsLayer final : public house::Layer {
     CAIRN_ASSIGN_OR_RETURN(secrets_, ReadSecretFile(secret_file_));
     invoker_->Start();
     warm_->Start();
+    pollers_->Start();
     return {};
   }
 
   void Stop() override {
+    if (pollers_) pollers_->Stop();
     if (warm_) warm_->Stop();
     if (invoker_) invoker_->Stop();
     if (pool_) pool_->Stop();
     if (http_) http_->Stop();
+    if (frontend_) frontend_->Stop();
   }
 
  private:
@@ -207,8 +257,13 @@ class FunctionsLayer final : public house::Layer {
   ScheduleTimers ticks_;
   std::optional<SandboxPool> pool_;
   std::optional<outside::HttpService> http_;
+  FrontendOptions cadence_;
+  bool shared_store_ = false;
+  CadenceFigures cadence_figures_;
+  std::optional<Frontend> frontend_;
   std::optional<Invoker> invoker_;
   std::optional<WarmChildren> warm_;
+  std::optional<Pollers> pollers_;
 };
 
 }  // namespace

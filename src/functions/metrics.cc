@@ -72,4 +72,35 @@ void WriteFigures(const TickFigures& ticks, house::MetricsWriter& writer) {
                  static_cast<double>(ticks.refused));
 }
 
+void WriteFigures(const CadenceFigures::Snapshot& cadence, house::MetricsWriter& writer) {
+  for (const auto& [list, figures] : cadence.lists) {
+    const house::MetricsWriter::Labels labels = {
+        {"tenant", list.tenant}, {"domain", list.domain}, {"tasklist", list.tasklist}};
+    writer.Counter("cs_cadence_polls_total",
+                   "Polls of Cadence that have ended; those of lists beyond the first thousand "
+                   "have empty names.",
+                   static_cast<double>(figures.polls), labels);
+    writer.Counter("cs_cadence_poll_errors_total", "Of these, those that failed.",
+                   static_cast<double>(figures.poll_errors), labels);
+    writer.Counter("cs_cadence_heartbeat_total", "Heartbeats that were sent to Cadence.",
+                   static_cast<double>(figures.heartbeats), labels);
+    writer.Counter("cs_cadence_heartbeat_errors_total",
+                   "Of these, those that Cadence did not take.",
+                   static_cast<double>(figures.heartbeat_errors), labels);
+    for (size_t i = 0; i < kTaskEnds; ++i) {
+      house::MetricsWriter::Labels with_status = labels;
+      with_status.emplace_back("status", TaskEndName(static_cast<TaskEnd>(i)));
+      writer.Counter("cs_cadence_tasks_total", "Tasks of Cadence that this process has answered.",
+                     static_cast<double>(figures.ends[i]), with_status);
+    }
+  }
+  writer.Counter("cs_cadence_respond_errors_total",
+                 "Answers that Cadence did not take and that are sent again.",
+                 static_cast<double>(cadence.respond_errors));
+  writer.Gauge("cs_cadence_pollers", "Pollers of Cadence, by worker bindings that are enabled.",
+               static_cast<double>(cadence.pollers));
+  writer.Gauge("cs_cadence_inflight", "Polls under way and tasks that are not answered yet.",
+               static_cast<double>(cadence.inflight));
+}
+
 }  // namespace cairn::functions

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "functions/cadence/figures.h"
 #include "functions/invoker/invoker.h"
 #include "functions/pool/sandbox_pool.h"
 #include "functions/schedule/firing.h"
@@ -12,5 +13,7 @@ void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& ca
                   const SandboxStats& sandbox, house::MetricsWriter& writer);
 
 void WriteFigures(const TickFigures& ticks, house::MetricsWriter& writer);
+
+void WriteFigures(const CadenceFigures::Snapshot& cadence, house::MetricsWriter& writer);
 
 }  // namespace cairn::functions

@@ -39,6 +39,10 @@ std::string EnqueueText(const NamedPayload& call) {
 
 }  // namespace
 
+ActivationHost::~ActivationHost() {
+  if (heart_ != nullptr) heart_->End();
+}
+
 void ActivationHost::Log(std::string_view level, std::string_view text) {
   log_.Add(level, text);
   logged_();
@@ -64,6 +68,7 @@ awaitable<Result<std::string>> ActivationHost::Answer(std::string_view operation
   if (operation == "http.fetch") co_return co_await FetchUrl(std::move(arguments));
   if (operation == "codeq.publish") co_return co_await PublishMessage(std::move(arguments));
   if (operation == "jobs.enqueue") co_return co_await EnqueueJob(std::move(arguments));
+  if (operation == "cadence.heartbeat") co_return co_await Heartbeat(std::move(arguments));
   co_return UnknownCall(operation);
 }
 
@@ -140,6 +145,21 @@ awaitable<Result<std::string>> ActivationHost::EnqueueJob(std::string arguments)
       co_await jobs::Change(jobs::StoreAccess{parts_.routes}, std::move(held), body);
   if (!done.ok()) co_return codeq::InOurWords(done.error());
   co_return fmt::format(R"({{"id":"{}","status":"{}"}})", result.id, jobs::StateName(result.state));
+}
+
+awaitable<Result<std::string>> ActivationHost::Heartbeat(std::string arguments) {
+  if (heart_ == nullptr && parts_.heart) heart_ = parts_.heart(activation_);
+  if (heart_ == nullptr) co_return UnknownCall("cadence.heartbeat");
+  const Result<std::string> details =
+      ReadObject(arguments, Code::kValidation, [](ObjectReader& object) {
+        std::string text(object.Raw("details"));
+        object.RefuseOthers();
+        return text;
+      });
+  if (!details.ok()) co_return details.error();
+  // The run may end, and this object with it, before the heart has answered.
+  const std::shared_ptr<ActivityHeart> heart = heart_;
+  co_return co_await heart->Beat(details->empty() ? "null" : *details);
 }
 
 }  // namespace cairn::functions

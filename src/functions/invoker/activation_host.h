@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "doors/turn/route_store.h"
+#include "functions/invoker/activity_heart.h"
 #include "functions/invoker/kv.h"
 #include "functions/model/activation_log.h"
 #include "functions/model/records.h"
@@ -24,6 +26,7 @@ namespace cairn::functions {
 //   http.fetch {…}                                                  fetch.h
 //   codeq.publish {topic,payload}                                   → {id}
 //   jobs.enqueue {queue,payload,options}                            → {id,status}
+//   cadence.heartbeat {details}                                     → {cancelRequested}
 //
 // Topics and queues are bounded by the manifest's publishTopics; those of the platform ("cs.…")
 // are never open to functions.
@@ -36,6 +39,7 @@ class ActivationHost final : public RunHost {
     const FetchParts& fetch;
     const Clock& clock;
     Random& random;
+    const HeartMaker& heart;
   };
   ActivationHost(Parts parts, const Activation& activation, const VersionConfig& config,
                  ActivationLog& log, std::function<void()> logged)
@@ -44,6 +48,9 @@ class ActivationHost final : public RunHost {
         config_(config),
         log_(log),
         logged_(std::move(logged)) {}
+  ~ActivationHost() override;
+  ActivationHost(const ActivationHost&) = delete;
+  ActivationHost& operator=(const ActivationHost&) = delete;
 
   boost::asio::awaitable<Result<std::string>> Call(std::string_view operation,
                                                    std::string arguments) override;
@@ -59,12 +66,14 @@ class ActivationHost final : public RunHost {
   Reply FetchUrl(std::string arguments);
   Reply PublishMessage(std::string arguments);
   Reply EnqueueJob(std::string arguments);
+  Reply Heartbeat(std::string arguments);
 
   const Parts parts_;
   const Activation& activation_;
   const VersionConfig& config_;
   ActivationLog& log_;
   const std::function<void()> logged_;
+  std::shared_ptr<ActivityHeart> heart_;  // from the first heartbeat on
 };
 
 }  // namespace cairn::functions

@@ -247,8 +247,8 @@ awaitable<Invoker::Ended> Invoker::Execute(net::Loop& loop, std::shared_ptr<Runn
       }
     });
   };
-  ActivationHost host({parts_.routes, fetch_, parts_.clock, parts_.random}, begun.activation,
-                      config, running.log, logged);
+  ActivationHost host({parts_.routes, fetch_, parts_.clock, parts_.random, parts_.heart},
+                      begun.activation, config, running.log, logged);
   const int64_t left_ms = begun.deadline_ms - parts_.clock.Now().millis();
   const int64_t wall_ms = std::max<int64_t>(1, std::min(config.timeout_ms, left_ms));
   RunRequest request{

@@ -32,8 +32,8 @@
 //
 //   cs:cadence:T:N:workers:index      set      names of worker bindings
 //   cs:cadence:T:N:worker:W:meta      string   a worker binding, JSON
-//   cs:cadence:T:N:task:HASH          string   {activation_id,created_at_ms}; expires after 24
-//   hours
+//   cs:cadence:T:N:task:HASH          string   a task that is not answered yet, JSON; expires
+//                                              after 24 hours
 //
 //   cs:act:T:ID:meta                  string   an activation, JSON; expires after 7 days
 //   cs:act:T:ID:status                string   its status alone, for compare-and-set; expires with

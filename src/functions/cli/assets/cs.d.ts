@@ -108,8 +108,11 @@ interface Http {
 }
 
 interface Cadence {
-  /** Tells Cadence that the activity is still running. Only when Cadence started the activation. */
-  heartbeat(details?: unknown): Promise<void>;
+  /**
+   * Tells Cadence that the activity is still running. Only when Cadence started the activation. `cancelRequested`
+   * says that Cadence wants the activity to end, or expects nothing of it any more.
+   */
+  heartbeat(details?: unknown): Promise<{ cancelRequested: boolean }>;
 }
 
 interface Jobs {

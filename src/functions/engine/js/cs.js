@@ -133,7 +133,8 @@
 
   const cadence = {
     async heartbeat(details = null) {
-      await ask('cadence.heartbeat', { details: json(details, 'cs.cadence.heartbeat: the details') });
+      const reply = await ask('cadence.heartbeat', { details: json(details, 'cs.cadence.heartbeat: the details') });
+      return { cancelRequested: reply.cancelRequested === true };
     },
   };
 

@@ -57,10 +57,10 @@ test('a refusal is an error with the words of the server', async () => {
 });
 
 test('publish, enqueue, heartbeat and call', async () => {
-  answer({ id: 'j1', status: 'queued', value: 7 });
+  answer({ id: 'j1', status: 'queued', value: 7, cancelRequested: true });
   await cs.codeq.publish('topic', { a: 1 });
   check.equal((await cs.jobs.enqueue('q', [1], { priority: 3 })).id, 'j1');
-  await cs.cadence.heartbeat();
+  check.equal(await cs.cadence.heartbeat(), { cancelRequested: true });
   check.equal(await cs.actors.call('cart', '1', 'add', { x: 1 }), 7);
   check.equal(asked, [
     ['codeq.publish', { topic: 'topic', payload: { a: 1 } }],
