@@ -54,8 +54,8 @@ Result<HttpReply> ToReply(const Result<void>& done, int status, std::string text
 }
 
 // Runs `maker` in a transaction of these scopes; `status` is the answer's.
-awaitable<Result<HttpReply>> Change(SharedParts parts, store::Scopes scopes, int status,
-                                    Maker maker) {
+awaitable<Result<HttpReply>> RunChange(SharedParts parts, store::Scopes scopes, int status,
+                                       Maker maker) {
   std::string text;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
     Context context{transaction, parts->keys(), parts->pubsub};
@@ -189,7 +189,7 @@ awaitable<Result<HttpReply>> PostSale(SharedParts parts, const RouteCall& call) 
     CAIRN_ASSIGN_OR_RETURN(const BlockAnswer answer, change(context, request));
     return CountsJson(answer.section, answer.event);
   };
-  return Change(std::move(parts), std::move(scopes), 200, std::move(maker));
+  return RunChange(std::move(parts), std::move(scopes), 200, std::move(maker));
 }
 
 // --- Bookings ------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ awaitable<Result<HttpReply>> ChangeBooking(SharedParts parts, std::string id,
   Maker maker = [&change, &ref](Context& context) -> Result<std::string> {
     return ToJson(context, change(context, ref));
   };
-  co_return co_await Change(parts, scopes, 200, std::move(maker));
+  co_return co_await RunChange(parts, scopes, 200, std::move(maker));
 }
 
 awaitable<Result<HttpReply>> PostPay(SharedParts parts, const RouteCall& call) {
