@@ -90,7 +90,7 @@ TEST(MessageTest, FaultsOfARequestNameTheMember) {
   EXPECT_EQ(RequestProblem("\"version\":17", "\"version\":0").substr(0, 27),
             "ref.version must be an inte");
   EXPECT_EQ(RequestProblem("\"http\"", "\"smoke\""),
-            "trigger.type must be http or schedule or cadence or api");
+            "trigger.type must be http or schedule or cadence or api or queue or event");
   EXPECT_EQ(RequestProblem(R"({"a":1})", "[]"), "trigger.source must be a JSON object");
   EXPECT_EQ(RequestProblem("1730000003000", "-1"),
             "deadline_ms must be an integer from 1 to 9000000000000000");
