@@ -14,8 +14,11 @@ using doors::CommandContext;
 
 Context ContextOf(CommandContext& command, const CommandParts& parts) {
   const doors::AclUser* user = command.caller.user.get();
+  const doors::Grants* const grants = user == nullptr ? nullptr : user->grants();
   return {.transaction = command.transaction,
-          .names = user == nullptr ? nullptr : doors::NamesOf(user->grants(), kFunctionKind),
+          .names = doors::NamesOf(grants, kFunctionKind),
+          .queues = doors::NamesOf(grants, kQueueKind),
+          .has_everything = grants == nullptr,
           .held = &command.held,
           .secrets = &parts.secrets,
           .random = &parts.random};
