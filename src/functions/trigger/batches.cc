@@ -221,7 +221,7 @@ class Beginning {
     const std::string worker =
         fmt::format("trigger:{}", std::string_view(trigger_.name).substr(0, kWorkerNameBytes));
     CAIRN_ASSIGN_OR_RETURN(
-        std::vector<jobs::Job> taken,
+        const std::vector<jobs::Job> taken,
         codeq::InOurWords(
             jobs::Fetch(context_, {.queues = {queue},
                                    .worker_id = worker,
@@ -230,11 +230,11 @@ class Beginning {
                                    .count = static_cast<size_t>(trigger_.batch_size)})));
     // Throttled, say: the end of one that runs, or time, wakes the queue's topic.
     if (taken.empty()) return false;
-    CAIRN_RETURN_IF_ERROR(Begin(queue, std::move(taken)));
+    CAIRN_RETURN_IF_ERROR(Begin(queue, taken));
     return true;
   }
 
-  Result<void> Begin(const std::string& queue, std::vector<jobs::Job> taken) {
+  Result<void> Begin(const std::string& queue, const std::vector<jobs::Job>& taken) {
     Batch batch{.cause = {.trigger = trigger_.name, .queue = queue},
                 .deadline_ms = now_ms() + kAsyncDeadlineMs};
     TriggerBatch leases;
