@@ -16,7 +16,8 @@ namespace cairn::functions {
 //   functions.manage    cs:function:create, cs:function:delete, enable, disable, purge
 //   functions.publish   cs:function:draft:upload, cs:function:publish, cs:function:alias:set
 //   functions.schedule  cs:schedule:create, cs:schedule:delete
-//   functions.read      cs:function:read, cs:schedule:read
+//   functions.trigger   cs:trigger:create, cs:trigger:delete
+//   functions.read      cs:function:read, cs:schedule:read, cs:trigger:read
 void DeclareControl(house::Declarations& declarations);
 
 }  // namespace cairn::functions

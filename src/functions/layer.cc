@@ -15,6 +15,7 @@
 #include "functions/http/error_form.h"
 #include "functions/http/invoke_routes.h"
 #include "functions/http/schedule_routes.h"
+#include "functions/http/trigger_routes.h"
 #include "functions/invoker/invoker.h"
 #include "functions/invoker/warm_children.h"
 #include "functions/metrics.h"
@@ -25,8 +26,12 @@
 #include "functions/resp/control_commands.h"
 #include "functions/resp/invoke_commands.h"
 #include "functions/resp/schedule_commands.h"
+#include "functions/resp/trigger_commands.h"
 #include "functions/schedule/firing.h"
 #include "functions/schedule/verify.h"
+#include "functions/trigger/batches.h"
+#include "functions/trigger/runner.h"
+#include "functions/trigger/verify.h"
 #include "house/configuration.h"
 #include "house/declarations.h"
 #include "house/registry.h"
@@ -42,6 +47,8 @@ constexpr std::string_view kTenantRate = "functions.tenant_rate";
 constexpr std::string_view kFunctionRate = "functions.function_rate";
 constexpr std::string_view kAllow = "functions.allow";
 constexpr std::string_view kSecretFile = "functions.secret_file";
+// Of the layer of seats, whose changes triggers read.
+constexpr std::string_view kSeatsPrefix = "seats.key_prefix";
 
 constexpr uint64_t kDefaultRunning = 64;
 constexpr uint64_t kMaxRunning = 4'096;
@@ -90,7 +97,8 @@ Result<SecretKeys> ReadSecretFile(const std::string& path) {
 
 Result<void> VerifyAll(store::Store& store, house::Verification& verification) {
   CAIRN_RETURN_IF_ERROR(VerifyFunctions(store, verification));
-  return VerifySchedules(store, verification);
+  CAIRN_RETURN_IF_ERROR(VerifySchedules(store, verification));
+  return VerifyTriggers(store, verification);
 }
 
 class FunctionsLayer final : public house::Layer {
@@ -103,6 +111,7 @@ class FunctionsLayer final : public house::Layer {
     declarations.AddVerify(VerifyAll);
     declarations.AddVerb(FnVerb());
     declarations.AddVerb(ScheduleVerb());
+    declarations.AddVerb(TriggerVerb());
     declarations.AddVerb(HttpVerb());
     declarations.AddVerb(AuthVerb());
     declarations.AddPermission({.name = kInvokePermission,
@@ -138,6 +147,7 @@ class FunctionsLayer final : public house::Layer {
     policy_ = outside::AddressPolicy::Parse(configuration.Text(kAllow))
                   .value_or(outside::AddressPolicy{});
     secret_file_ = configuration.Text(kSecretFile);
+    seats_prefix_ = configuration.Text(kSeatsPrefix);
   }
 
   void Register(house::Registry& registry) override {
@@ -155,25 +165,37 @@ class FunctionsLayer final : public house::Layer {
                                   .pool = *pool_,
                                   .http = *http_,
                                   .policy = policy_,
-                                  .secrets = secrets_},
+                                  .secrets = secrets_,
+                                  .ending = &trigger_ending_},
                      options_);
     warm_.emplace(WarmChildren::Parts{.routes = parts.route_store,
                                       .loops = parts.loops,
                                       .programs = invoker_->programs(),
                                       .pool = *pool_,
                                       .log = parts.log});
+    triggers_.emplace(TriggerRunner::Parts{.store = parts.store,
+                                           .routes = parts.route_store,
+                                           .loops = parts.loops,
+                                           .clock = parts.clock,
+                                           .random = parts.random,
+                                           .log = parts.log,
+                                           .key_log = parts.instance.traffic().pubsub.key_log(),
+                                           .seats_prefix = seats_prefix_});
     SetErrorForms(parts.routes);
     const ControlParts control{.store = parts.route_store,
                                .pool = parts.instance.pools().store,
                                .clock = parts.clock,
                                .random = parts.random,
-                               .secrets = secrets_};
+                               .secrets = secrets_,
+                               .seats_prefix = seats_prefix_};
     AddControlRoutes(control, parts.routes);
     AddScheduleRoutes(control, parts.routes);
+    AddTriggerRoutes(control, parts.routes);
     AddInvokeRoutes({parts.route_store, *invoker_, parts.random}, parts.routes);
     AddCodeqRoutes({parts.route_store, parts.clock, parts.random}, parts.routes);
     AddControlCommands(parts.instance, secrets_, parts.random);
     AddScheduleCommands(parts.instance, secrets_, parts.random);
+    AddTriggerCommands(parts.instance, secrets_, parts.random, {seats_prefix_});
     AddInvokeCommands(parts.instance, *invoker_, parts.random);
     AddCodeqCommands(parts.instance);
     registry.AddTimer(kTimerShift, shifts_);
@@ -181,6 +203,7 @@ class FunctionsLayer final : public house::Layer {
     registry.AddMetrics("cs", [this](house::MetricsWriter& writer) {
       WriteFigures(invoker_->figures(), invoker_->programs().figures(), pool_->stats(), writer);
       WriteFigures(ticks_.figures(), writer);
+      WriteFigures(triggers_->figures(), writer);
     });
   }
 
@@ -188,10 +211,11 @@ class FunctionsLayer final : public house::Layer {
     CAIRN_ASSIGN_OR_RETURN(secrets_, ReadSecretFile(secret_file_));
     invoker_->Start();
     warm_->Start();
-    return {};
+    return triggers_->Start();
   }
 
   void Stop() override {
+    if (triggers_) triggers_->Stop();
     if (warm_) warm_->Stop();
     if (invoker_) invoker_->Stop();
     if (pool_) pool_->Stop();
@@ -203,12 +227,15 @@ class FunctionsLayer final : public house::Layer {
   outside::AddressPolicy policy_;
   std::string secret_file_;
   SecretKeys secrets_;
+  std::string seats_prefix_;
+  const TriggerEnding trigger_ending_;
   ShiftTimers shifts_;
   ScheduleTimers ticks_;
   std::optional<SandboxPool> pool_;
   std::optional<outside::HttpService> http_;
   std::optional<Invoker> invoker_;
   std::optional<WarmChildren> warm_;
+  std::optional<TriggerRunner> triggers_;
 };
 
 }  // namespace

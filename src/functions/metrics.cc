@@ -72,4 +72,14 @@ void WriteFigures(const TickFigures& ticks, house::MetricsWriter& writer) {
                  static_cast<double>(ticks.refused));
 }
 
+void WriteFigures(const TriggerFigures& triggers, house::MetricsWriter& writer) {
+  writer.Gauge("cs_triggers_running", "Triggers that are enabled.",
+               static_cast<double>(triggers.running));
+  writer.Counter("cs_trigger_batches_total", "Batches that this process has begun for triggers.",
+                 static_cast<double>(triggers.batches));
+  writer.Counter("cs_trigger_paused_total",
+                 "Times a trigger had something to do and its function could not be run.",
+                 static_cast<double>(triggers.paused));
+}
+
 }  // namespace cairn::functions

@@ -3,6 +3,7 @@
 #include "functions/invoker/invoker.h"
 #include "functions/pool/sandbox_pool.h"
 #include "functions/schedule/firing.h"
+#include "functions/trigger/runner.h"
 #include "house/metrics.h"
 
 namespace cairn::functions {
@@ -12,5 +13,7 @@ void WriteFigures(const InvokerFigures& invoker, const ProgramCache::Figures& ca
                   const SandboxStats& sandbox, house::MetricsWriter& writer);
 
 void WriteFigures(const TickFigures& ticks, house::MetricsWriter& writer);
+
+void WriteFigures(const TriggerFigures& triggers, house::MetricsWriter& writer);
 
 }  // namespace cairn::functions

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "seats/limits.h"
 #include "seats/time_text.h"
 #include "seats/view.h"
@@ -25,6 +27,18 @@ Bytes NumberedKey(Bytes prefix, uint64_t number) {
   return prefix;
 }
 
+// Who reads all feeds is told that changes are gone that it may not have seen.
+Result<void> NoteRemoved(store::Transaction& transaction, const Keys& keys, BytesView newest) {
+  const uint64_t number = DecodeFeedNumber(newest).value_or(0);
+  CAIRN_ASSIGN_OR_RETURN(const uint64_t before, RemovedChanges(transaction, keys));
+  if (number <= before) return {};
+  Bytes value;
+  AppendBig64(value, number);
+  const Bytes key = keys.FeedRemovedKey();
+  transaction.Put({store::Space::kEvents, key}, value);
+  return {};
+}
+
 }  // namespace
 
 void Announce(Context& context, const Event& event, const Section& section, const Change& change,
@@ -34,6 +48,7 @@ void Announce(Context& context, const Event& event, const Section& section, cons
   transaction.AppendEvent({store::Space::kEvents, context.keys.FeedPrefix(event.id())},
                           EncodeEntry(transaction.now(), json));
   transaction.Wake(context.keys.FeedTopic(event.id()));
+  transaction.Wake(context.keys.FeedsTopic());
   context.pubsub.Publish(transaction,
                          {.channel = context.keys.Channel(event.id()), .payload = json});
   if (SpanOf(transaction.now().us / 1'000'000) != SpanOf(last_change)) {
@@ -64,6 +79,71 @@ Result<std::vector<FeedEntry>> ReadFeed(store::Transaction& transaction, const K
   return entries;
 }
 
+Result<std::vector<FeedChange>> ReadFeeds(store::Reader& reader, const Keys& keys, uint64_t number,
+                                          size_t limit, FunctionRef<bool(std::string_view)> wants) {
+  const std::string& key_prefix = keys.place().prefix;
+  std::vector<FeedChange> changes;
+  store::Range all = store::Range::Prefix(store::Space::kEvents, keys.FeedsPrefix());
+  while (true) {
+    // The next event that has a change, and then those of its changes that are new.
+    std::optional<std::string> event;
+    CAIRN_RETURN_IF_ERROR(reader.Scan(all, {.limit = 1}, [&](BytesView key, BytesView) {
+      if (const auto found = DecodeFeedEvent(key)) event = std::string(*found);
+      return false;
+    }));
+    if (!event) break;
+    const bool ours = event->starts_with(key_prefix);
+    const std::string id = ours ? event->substr(key_prefix.size()) : std::string();
+    const Bytes prefix = Keys(Place{keys.db(), ""}).FeedPrefix(*event);
+    store::Range range = store::Range::Prefix(store::Space::kEvents, prefix);
+    all.begin = range.end;
+    if (!ours || !wants(id)) continue;
+    range.begin = NumberedKey(prefix, number + 1);
+    CAIRN_RETURN_IF_ERROR(
+        reader.Scan(range, {.limit = limit}, [&](BytesView key, BytesView value) {
+          BytesReader row(value);
+          const auto at = static_cast<int64_t>(row.Big64());
+          changes.push_back(
+              {DecodeFeedNumber(key).value_or(0), at, id, std::string(row.Rest())});
+          return true;
+        }));
+    // What is behind the first `limit` of all is not wanted, whatever its event.
+    if (changes.size() > 2 * limit) {
+      std::ranges::sort(changes, {}, &FeedChange::number);
+      changes.resize(limit);
+    }
+  }
+  std::ranges::sort(changes, {}, &FeedChange::number);
+  if (changes.size() > limit) changes.resize(limit);
+  return changes;
+}
+
+Result<uint64_t> NewestChangeOfAll(store::Reader& reader, const Keys& keys) {
+  uint64_t newest = 0;
+  store::Range all = store::Range::Prefix(store::Space::kEvents, keys.FeedsPrefix());
+  for (bool found = true; found;) {
+    found = false;
+    // From the end: the newest change of the last event, then of the one before it.
+    CAIRN_RETURN_IF_ERROR(
+        reader.Scan(all, {.reverse = true, .limit = 1}, [&](BytesView key, BytesView) {
+          const auto event = DecodeFeedEvent(key);
+          if (!event) return false;
+          newest = std::max(newest, DecodeFeedNumber(key).value_or(0));
+          all.end = Keys(Place{keys.db(), ""}).FeedPrefix(*event);
+          found = true;
+          return false;
+        }));
+  }
+  return newest;
+}
+
+Result<uint64_t> RemovedChanges(store::Reader& reader, const Keys& keys) {
+  const Bytes key = keys.FeedRemovedKey();
+  CAIRN_ASSIGN_OR_RETURN(const auto row, reader.Get({store::Space::kEvents, key}));
+  if (!row) return uint64_t{0};
+  return BytesReader(*row).Big64();
+}
+
 Result<uint64_t> NewestChange(store::Transaction& transaction, const Keys& keys,
                               std::string_view event) {
   uint64_t newest = 0;
@@ -86,6 +166,9 @@ Result<bool> HasChange(store::Transaction& transaction, const Keys& keys, std::s
 
 void FeedTimers::AddScopes(const store::Timer& timer, store::Scopes& scopes) const {
   scopes.Add(store::Space::kTimers, timer.owner);
+  if (const std::optional<FeedTimer> feed = DecodeFeedOwner(timer.owner)) {
+    scopes.Add(store::Space::kEvents, Keys(Place{feed->db, prefix_}).FeedRemovedKey());
+  }
 }
 
 Result<void> FeedTimers::Fire(store::Transaction& transaction, const store::Timer& timer) {
@@ -103,6 +186,7 @@ Result<void> FeedTimers::Fire(store::Transaction& transaction, const store::Time
         return true;
       }));
   for (const Bytes& key : old) transaction.Delete({store::Space::kEvents, key});
+  if (!old.empty()) CAIRN_RETURN_IF_ERROR(NoteRemoved(transaction, Keys(place), old.back()));
   if (old.size() == kFeedBatch) {
     transaction.SetTimer(transaction.now(), kTimerFeed, timer.owner, {});
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "doors/resp/pubsub.h"
 #include "seats/event.h"
@@ -52,6 +53,21 @@ struct FeedEntry {
 // The changes after `number`, oldest first, kFeedBatch at most.
 Result<std::vector<FeedEntry>> ReadFeed(store::Transaction& transaction, const Keys& keys,
                                         std::string_view event, uint64_t number);
+// A change of some event, as a reader of all events finds it.
+struct FeedChange {
+  uint64_t number = 0;
+  int64_t at_seconds = 0;
+  std::string event;
+  std::string json;
+};
+// The changes after `number` of the events that `wants` names, in the order of their commits,
+// `limit` at most. Visits each event that has changes once.
+Result<std::vector<FeedChange>> ReadFeeds(store::Reader& reader, const Keys& keys, uint64_t number,
+                                          size_t limit, FunctionRef<bool(std::string_view)> wants);
+// The newest of all; 0 if there is none. Visits each event that has changes once.
+Result<uint64_t> NewestChangeOfAll(store::Reader& reader, const Keys& keys);
+// Changes up to this number may have been removed, of whichever event.
+Result<uint64_t> RemovedChanges(store::Reader& reader, const Keys& keys);
 // The number of the newest change; 0 if there is none.
 Result<uint64_t> NewestChange(store::Transaction& transaction, const Keys& keys,
                               std::string_view event);

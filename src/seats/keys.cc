@@ -6,6 +6,7 @@ namespace cairn::seats {
 namespace {
 
 constexpr std::string_view kFeedFamily = "seat";
+constexpr std::string_view kRemovedFamily = "setr";
 
 }  // namespace
 
@@ -29,6 +30,29 @@ Bytes Keys::FeedPrefix(std::string_view event) const {
 
 store::Topic Keys::FeedTopic(std::string_view event) const {
   return store::Topic::Of(store::Space::kEvents, FeedPrefix(event));
+}
+
+Bytes Keys::FeedsPrefix() const {
+  Bytes prefix(kFeedFamily);
+  prefix.push_back(static_cast<char>(place_->db));
+  return prefix;
+}
+
+store::Topic Keys::FeedsTopic() const {
+  return store::Topic::Of(store::Space::kEvents, FeedsPrefix());
+}
+
+Bytes Keys::FeedRemovedKey() const {
+  Bytes key(kRemovedFamily);
+  key.push_back(static_cast<char>(place_->db));
+  return key;
+}
+
+std::optional<std::string_view> DecodeFeedEvent(BytesView key) {
+  if (!DecodeFeedNumber(key)) return std::nullopt;
+  BytesReader reader(key);
+  reader.Take(kFeedFamily.size() + 1);
+  return reader.Take(reader.Big16());
 }
 
 std::optional<uint64_t> DecodeFeedNumber(BytesView key) {

@@ -28,6 +28,7 @@
 // Besides these there are, in other spaces,
 //
 //   events   'seat' db:1 size:2 EVENT number:8    a change (feed.h); PREFIX is part of EVENT here
+//            'setr' db:1                          number:8, the newest change that was removed
 //   timers   kind kTimerHold   owner db:1 ID       payload size:1 EVENT SECTION: a hold to release
 //            kind kTimerFeed   owner db:1 EVENT    old changes to remove
 namespace cairn::seats {
@@ -66,6 +67,10 @@ class Keys {
   // Before the number of each change of an event.
   Bytes FeedPrefix(std::string_view event) const;
   store::Topic FeedTopic(std::string_view event) const;
+  // Before all changes of the database, and what is woken by each of them.
+  Bytes FeedsPrefix() const;
+  store::Topic FeedsTopic() const;
+  Bytes FeedRemovedKey() const;
 
   uint8_t db() const { return place_->db; }
   const Place& place() const { return *place_; }
@@ -77,6 +82,8 @@ class Keys {
   const Place* place_;
 };
 
+// The event of a change from its key, PREFIX included; nullopt for a key that is none.
+std::optional<std::string_view> DecodeFeedEvent(BytesView key);
 // The number of a change from its key; nullopt for a key that is none.
 std::optional<uint64_t> DecodeFeedNumber(BytesView key);
 

@@ -13,6 +13,8 @@ namespace {
 const InvokeRoles::Roles& RolesFor(const InvokeRoles& roles, TriggerType trigger) {
   switch (trigger) {
     case TriggerType::kSchedule:
+    case TriggerType::kQueue:  // nobody asks for these either
+    case TriggerType::kEvent:
       return roles.schedule;
     case TriggerType::kCadence:
       return roles.cadence;

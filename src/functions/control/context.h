@@ -18,6 +18,9 @@ namespace cairn::functions {
 // to t_abc123/payments/* may use the functions of that namespace.
 inline constexpr std::string_view kFunctionKind = "function";
 
+// What grants call a queue, as the jobs layer has declared it.
+inline constexpr std::string_view kQueueKind = "queue";
+
 // The functions that `principal`, which may be null, may use; null: all.
 inline const doors::NamePatterns* FunctionsOf(const doors::Principal* principal) {
   return principal == nullptr ? nullptr : doors::NamesOf(principal->grants(), kFunctionKind);
@@ -27,6 +30,11 @@ inline const doors::NamePatterns* FunctionsOf(const doors::Principal* principal)
 struct Context {
   store::Transaction& transaction;
   const doors::NamePatterns* names = nullptr;  // of functions that the caller may use; null: all
+  // What else the caller may use, for an operation that hands it on: queues, null for all; whether
+  // it may read any key; and whether it has all there is, because it has no grants.
+  const doors::NamePatterns* queues = nullptr;
+  bool reads_all_keys = true;
+  bool has_everything = true;
   // For an operation that finds out which keys it changes. Null: everything is held.
   doors::HeldScopes* held = nullptr;
   // For environments. Null: there is no key for them.

@@ -11,8 +11,13 @@ using boost::asio::awaitable;
 
 Context ContextOf(const StoreAccess& access, store::Transaction& transaction,
                   doors::HeldScopes* held) {
+  const doors::Grants* const grants =
+      access.principal == nullptr ? nullptr : access.principal->grants();
   return {.transaction = transaction,
           .names = FunctionsOf(access.principal.get()),
+          .queues = doors::NamesOf(grants, kQueueKind),
+          .reads_all_keys = grants == nullptr,
+          .has_everything = grants == nullptr,
           .held = held,
           .secrets = access.secrets,
           .random = access.random};

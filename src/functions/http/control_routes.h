@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/thread_pool.h"
@@ -16,6 +18,7 @@ struct ControlParts {
   const Clock& clock;
   Random& random;
   const SecretKeys& secrets;
+  std::string seats_prefix = {};  // the setting seats.key_prefix
 };
 
 // Adds the routes of functions, drafts, versions and aliases under

@@ -38,7 +38,7 @@ class InvocationFigures {
  public:
   // Of so many series each is counted by itself; the rest together, with empty names and version 0.
   static constexpr size_t kMaxSeries = 2'000;
-  static constexpr size_t kTriggers = 4;
+  static constexpr size_t kTriggers = 6;
 
   // One that has ended.
   void Count(const Activation& activation);

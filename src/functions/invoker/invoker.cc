@@ -50,9 +50,10 @@ constexpr std::string_view kFailedType = "InvocationFailed";
 
 SteadyTime In(milliseconds time) { return std::chrono::steady_clock::now() + time; }
 
-// Whether somebody waits for it now: then it is not tried again later.
-bool IsSync(const Trigger& trigger) {
-  return trigger.type == TriggerType::kHttp || trigger.source == kSyncSource;
+// Somebody waits for it now, or the jobs that it has are tried again by themselves.
+bool HasOneTry(const Trigger& trigger) {
+  return trigger.type == TriggerType::kHttp || trigger.type == TriggerType::kQueue ||
+         trigger.source == kSyncSource;
 }
 
 std::string SlotName(const FunctionName& function, uint64_t version) {
@@ -303,7 +304,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   const int64_t now_ms = parts_.clock.Now().millis();
   const VersionConfig& config = begun.version.config;
   const bool failed = !begun.ended && ended.status != Status::kSuccess;
-  const bool again = failed && ended.ran && !IsSync(activation.trigger) &&
+  const bool again = failed && ended.ran && !HasOneTry(activation.trigger) &&
                      activation.retries < config.max_retries && now_ms < begun.deadline_ms;
   const int64_t delay_ms = RetryDelayMs(activation.retries);
   if (!begun.ended) {
@@ -352,6 +353,12 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   if (failure) codeq::AddPublishScopes(*failure, locks);
   if (chunk) locks.AddKey(LogIndexKey(activation.tenant, activation.activation_id));
   if (begun.stranger) locks.lanes.AddQueue(kInvokeDeadTopic);
+  const ActivationEnding* const ending =
+      parts_.ending != nullptr && !again && !begun.ended && !begun.stranger &&
+              parts_.ending->Concerns(activation)
+          ? parts_.ending
+          : nullptr;
+  if (ending != nullptr) ending->AddScopes(activation, locks);
   const bool counts = ended.ran && !again && !begun.shift.empty();
   if (counts) AddAliasScopes(NameOf(activation), activation.ref.alias, locks.keys);
 
@@ -373,6 +380,7 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
     if (!begun.ended) {
       CAIRN_RETURN_IF_ERROR(MoveActivation(transaction, Status::kRunning, activation));
     }
+    if (ending != nullptr) CAIRN_RETURN_IF_ERROR(ending->End(context, activation));
     if (chunk) {
       CAIRN_RETURN_IF_ERROR(
           PutLogChunk(transaction, activation.tenant, activation.activation_id, *chunk));

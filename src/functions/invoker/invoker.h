@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "doors/turn/route_store.h"
 #include "functions/activation/accept.h"
+#include "functions/activation/ending.h"
 #include "functions/invoker/begin.h"
 #include "functions/invoker/invocation_figures.h"
 #include "functions/invoker/program_cache.h"
@@ -62,6 +63,7 @@ struct InvokerParts {
   outside::HttpService& http;
   outside::AddressPolicy policy;
   const SecretKeys& secrets;
+  const ActivationEnding* ending = nullptr;  // null: nobody else writes with an end
 };
 
 // Who wants what to be run.

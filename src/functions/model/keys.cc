@@ -105,6 +105,18 @@ std::string ScheduleInflightKey(const NamespaceName& ns, std::string_view schedu
   return InNamespace("schedule", ns, schedule).append(":inflight");
 }
 
+std::string TriggerSetKey(const NamespaceName& ns) { return InNamespace("trigger", ns, "index"); }
+std::string TriggerKey(const NamespaceName& ns, std::string_view trigger) {
+  return InNamespace("trigger", ns, trigger).append(":meta");
+}
+std::string TriggerStateKey(const NamespaceName& ns, std::string_view trigger) {
+  return InNamespace("trigger", ns, trigger).append(":state");
+}
+std::string TriggerBatchKey(const NamespaceName& ns, std::string_view trigger,
+                            std::string_view activation) {
+  return InNamespace("trigger", ns, trigger).append(":batch:").append(activation);
+}
+
 std::string BindingIndexKey(const NamespaceName& ns) {
   return InNamespace("cadence", ns, "workers:index");
 }
@@ -190,6 +202,35 @@ std::optional<ScheduleKeyParts> ParseScheduleKey(std::string_view key) {
     found.kind = ScheduleKeyParts::Kind::kState;
   } else if (parts[3] == "inflight") {
     found.kind = ScheduleKeyParts::Kind::kInflight;
+  } else if (parts[3] != "meta") {
+    return std::nullopt;
+  }
+  return found;
+}
+
+std::optional<TriggerKeyParts> ParseTriggerKey(std::string_view key) {
+  if (!key.starts_with(kTriggersPrefix)) return std::nullopt;
+  const std::vector<std::string_view> parts = SplitAtColons(key.substr(kTriggersPrefix.size()));
+  if (parts.size() < 3 || parts.size() > 5 || !IsName(NameKind::kTenant, parts[0]) ||
+      !IsName(NameKind::kNamespace, parts[1])) {
+    return std::nullopt;
+  }
+  TriggerKeyParts found{.ns = {std::string(parts[0]), std::string(parts[1])}};
+  if (parts.size() == 3) {
+    if (parts[2] != "index") return std::nullopt;
+    found.kind = TriggerKeyParts::Kind::kSet;
+    return found;
+  }
+  if (!IsName(NameKind::kTrigger, parts[2])) return std::nullopt;
+  found.trigger = parts[2];
+  if (parts.size() == 5) {
+    if (parts[3] != "batch" || !IsName(NameKind::kActivation, parts[4])) return std::nullopt;
+    found.kind = TriggerKeyParts::Kind::kBatch;
+    found.activation = parts[4];
+    return found;
+  }
+  if (parts[3] == "state") {
+    found.kind = TriggerKeyParts::Kind::kState;
   } else if (parts[3] != "meta") {
     return std::nullopt;
   }

@@ -27,6 +27,12 @@
 //   cs:schedule:T:N:S:meta            string   a schedule, JSON
 //   cs:schedule:T:N:S:state           string   {next_tick_ms,tick_seq,…} (records.h)
 //   cs:schedule:T:N:S:inflight        string   an activation's id; expires
+//   cs:trigger:index                  zset     "T/N/X" of enabled triggers, all scores 0
+//   cs:trigger:T:N:index              set      names of triggers
+//   cs:trigger:T:N:X:meta             string   a trigger, JSON (trigger/record.h)
+//   cs:trigger:T:N:X:state            string   how far it is, JSON
+//   cs:trigger:T:N:X:batch:ID         string   the jobs of the activation ID, and their leases; goes
+//                                              with its end
 //   cs:scheduler:leader:lease         string   who fires schedules, where that is not the timers'
 //                                              own lease
 //
@@ -89,6 +95,13 @@ std::string ScheduleIndexKey(const NamespaceName& ns);
 std::string ScheduleKey(const NamespaceName& ns, std::string_view schedule);
 std::string ScheduleStateKey(const NamespaceName& ns, std::string_view schedule);
 std::string ScheduleInflightKey(const NamespaceName& ns, std::string_view schedule);
+std::string TriggerSetKey(const NamespaceName& ns);
+std::string TriggerKey(const NamespaceName& ns, std::string_view trigger);
+std::string TriggerStateKey(const NamespaceName& ns, std::string_view trigger);
+std::string TriggerBatchKey(const NamespaceName& ns, std::string_view trigger,
+                            std::string_view activation);
+inline constexpr std::string_view kTriggersPrefix = "cs:trigger:";
+inline constexpr std::string_view kTriggerIndexKey = "cs:trigger:index";
 inline constexpr std::string_view kSchedulesPrefix = "cs:schedule:";
 inline constexpr std::string_view kSchedulerLeaseKey = "cs:scheduler:leader:lease";
 
@@ -135,5 +148,15 @@ struct ScheduleKeyParts {
   friend bool operator==(const ScheduleKeyParts&, const ScheduleKeyParts&) = default;
 };
 std::optional<ScheduleKeyParts> ParseScheduleKey(std::string_view key);
+
+// The same of a key that begins with kTriggersPrefix and is not kTriggerIndexKey.
+struct TriggerKeyParts {
+  NamespaceName ns;
+  std::string trigger;
+  enum class Kind : uint8_t { kSet, kMeta, kState, kBatch } kind = Kind::kMeta;
+  std::string activation;  // of kBatch
+  friend bool operator==(const TriggerKeyParts&, const TriggerKeyParts&) = default;
+};
+std::optional<TriggerKeyParts> ParseTriggerKey(std::string_view key);
 
 }  // namespace cairn::functions

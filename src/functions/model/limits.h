@@ -92,6 +92,18 @@ inline constexpr int64_t kMaxCatchUpTicks = 60;  // and ticks that queue
 inline constexpr size_t kMaxSchedules = 10'000;  // of a namespace
 inline constexpr int64_t kShownTicks = 5;        // next ones of a schedule
 inline constexpr size_t kMaxPayloadBytes = 256UL * 1024;
+
+// Triggers.
+inline constexpr size_t kMaxTriggers = 1'000;     // of a namespace
+inline constexpr size_t kMaxTriggersAll = 4'096;  // of the server
+inline constexpr size_t kMaxTriggerQueues = 10;   // that one consumes
+inline constexpr size_t kMaxTriggerNames = 64;    // patterns, and types, of an event trigger
+inline constexpr size_t kMaxTriggerNameBytes = 512;
+inline constexpr int64_t kMaxTriggerBatch = 100;
+inline constexpr int64_t kMaxTriggerWindowMs = 300'000;
+inline constexpr int64_t kMaxTriggerConcurrency = 100;
+inline constexpr int64_t kDefaultTriggerBatch = 10;
+
 inline constexpr size_t kMaxBindingNameBytes = 128;  // of domain, tasklist and worker_id
 inline constexpr size_t kMaxActivities = 256;
 inline constexpr int64_t kMaxPollers = 256;

@@ -16,7 +16,8 @@ namespace {
 constexpr int64_t kMaxTime = 9'000'000'000'000'000;
 constexpr int64_t kMaxVersion = 999'999'999'999'999'999;
 
-constexpr std::array<std::string_view, 4> kTriggers = {"http", "schedule", "cadence", "api"};
+constexpr std::array<std::string_view, 6> kTriggers = {"http", "schedule", "cadence",
+                                                       "api",  "queue",    "event"};
 constexpr std::array<std::string_view, 5> kStatuses = {"queued", "running", "success", "error",
                                                        "timeout"};
 

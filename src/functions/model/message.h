@@ -59,7 +59,7 @@ void WriteRef(const Ref& ref, std::string_view name, JsonWriter& json);
 enum class NamesFunction : uint8_t { kYes, kNo };
 Ref ReadRef(ObjectReader ref, NamesFunction names_function);
 
-enum class TriggerType : uint8_t { kHttp, kSchedule, kCadence, kApi };
+enum class TriggerType : uint8_t { kHttp, kSchedule, kCadence, kApi, kQueue, kEvent };
 std::string_view TriggerName(TriggerType type);
 std::optional<TriggerType> ParseTrigger(std::string_view name);
 

@@ -55,6 +55,8 @@ constexpr std::array kGrammars = {
     Grammar{NameKind::kAlias, "an alias", "[a-z][a-z0-9_-]{1,31}", "", 2, 32, IsSmall, IsPlainChar},
     Grammar{NameKind::kSchedule, "a schedule", "[a-zA-Z0-9][a-zA-Z0-9._-]{2,63}", "", 3, 64, IsWord,
             IsWideChar},
+    Grammar{NameKind::kTrigger, "a trigger", "[a-zA-Z0-9][a-zA-Z0-9._-]{2,63}", "", 3, 64, IsWord,
+            IsWideChar},
     Grammar{NameKind::kBinding, "a worker binding", "[a-zA-Z0-9][a-zA-Z0-9._-]{2,63}", "", 3, 64,
             IsWord, IsWideChar},
     Grammar{NameKind::kRequest, "a request id", "[a-zA-Z0-9._-]{8,64}", "", 8, 64, IsWideChar,

@@ -17,6 +17,7 @@
 //   function    [a-z][a-z0-9_-]{2,63}         reconcile
 //   alias       [a-z][a-z0-9_-]{1,31}         prod
 //   schedule    [a-zA-Z0-9][a-zA-Z0-9._-]{2,63}   reconcile_30s
+//   trigger     as schedule                   mail-batches
 //   binding     as schedule                   payments-activities
 //   draft       drf_ and a ULID               drf_01JCZ5W2M8Q0S3B4X6V7K9T1RA
 //   activation  a UUID in small letters       2f0c5d0e-…
@@ -32,6 +33,7 @@ enum class NameKind : uint8_t {
   kFunction,
   kAlias,
   kSchedule,
+  kTrigger,
   kBinding,
   kDraft,
   kActivation,

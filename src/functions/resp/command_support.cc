@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "doors/resp/acl.h"
+#include "doors/resp/acl_rules.h"
 #include "functions/model/errors.h"
 #include "functions/model/limits.h"
 
@@ -14,8 +15,13 @@ using doors::CommandContext;
 
 Context ContextOf(CommandContext& command, const CommandParts& parts) {
   const doors::AclUser* user = command.caller.user.get();
+  const doors::Grants* const grants = user == nullptr ? nullptr : user->grants();
   return {.transaction = command.transaction,
-          .names = user == nullptr ? nullptr : doors::NamesOf(user->grants(), kFunctionKind),
+          .names = doors::NamesOf(grants, kFunctionKind),
+          .queues = doors::NamesOf(grants, kQueueKind),
+          .reads_all_keys = user == nullptr || user->unrestricted() ||
+                            user->rules()->MayReadAnyKey(command.command, command.args),
+          .has_everything = grants == nullptr,
           .held = &command.held,
           .secrets = &parts.secrets,
           .random = &parts.random};

@@ -8,62 +8,13 @@
 #include "jobs/model/refusal.h"
 #include "jobs/model/topics.h"
 #include "jobs/operations/lease.h"
+#include "jobs/operations/line.h"
 #include "jobs/operations/registry.h"
 
 namespace cairn::jobs {
 namespace {
 
-using store::Space;
-
-// Jobs at the head of a line, and how far that was.
-struct Taken {
-  std::vector<std::string> jobs;
-  Bytes last_key;
-  uint64_t last_ns = 0;
-};
-
-// The keys of a line behind what was taken before.
-Result<store::Range> LineFrom(Ledger& ledger, const Ledger::Queue& queue, Priority priority) {
-  if (priority == Priority::kNormal) {
-    store::Range range =
-        store::Range::Prefix(Space::kJobs, NamedPrefix(family::kAppend, queue.name));
-    CAIRN_ASSIGN_OR_RETURN(auto cursor,
-                           ledger.transaction().Get(InJobs(QueueCursorKey(queue.name))));
-    if (cursor) {
-      cursor->push_back('\0');
-      range.begin = std::move(*cursor);
-    }
-    return range;
-  }
-  Bytes prefix = NamedPrefix(family::kPending, queue.name);
-  prefix.push_back(static_cast<char>(priority));
-  store::Range range = store::Range::Prefix(Space::kJobs, prefix);
-  AppendBig64(range.begin, queue.state.cursor_ns[static_cast<size_t>(priority)] + 1);
-  return range;
-}
-
-Result<Taken> Peek(Ledger& ledger, Ledger::Queue& queue, Priority priority, size_t count) {
-  CAIRN_ASSIGN_OR_RETURN(const store::Range range, LineFrom(ledger, queue, priority));
-  Taken taken;
-  taken.jobs.reserve(count);
-  const auto add = [&](BytesView key, uint64_t ns, std::string_view job) {
-    taken.jobs.emplace_back(job);
-    taken.last_key.assign(key);
-    taken.last_ns = ns;
-  };
-  CAIRN_RETURN_IF_ERROR(
-      ledger.transaction().Scan(range, {.limit = count}, [&](BytesView key, BytesView) {
-        if (priority == Priority::kNormal) {
-          if (const auto row = DecodeTimedKey(family::kAppend, key)) add(key, row->ns, row->job);
-        } else if (const auto row = DecodePendingKey(key)) {
-          add(key, row->ns, row->job);
-        }
-        return true;
-      }));
-  return taken;
-}
-
-void MoveCursor(Ledger& ledger, Ledger::Queue& queue, Priority priority, const Taken& taken) {
+void MoveCursor(Ledger& ledger, Ledger::Queue& queue, Priority priority, const LineHead& taken) {
   if (priority == Priority::kNormal) {
     ledger.transaction().Put(InJobs(QueueCursorKey(queue.name)), taken.last_key);
   } else {
@@ -113,8 +64,9 @@ class QueueFetch {
         ledger_.WakeQueue(queue.name);
         return {};
       }
-      CAIRN_ASSIGN_OR_RETURN(const auto taken, Peek(ledger_, queue, priority,
-                                                    std::min(static_cast<size_t>(room), kStep)));
+      CAIRN_ASSIGN_OR_RETURN(const auto taken,
+                             PeekLine(ledger_.transaction(), queue.name, queue.state, priority,
+                                  std::min(static_cast<size_t>(room), kStep)));
       if (taken.jobs.empty()) {
         return Error{ErrorCode::kCorruption,
                      "queue " + queue.name + " counts jobs not in its line"};
