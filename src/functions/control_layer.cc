@@ -25,13 +25,14 @@ void DeclareControl(house::Declarations& declarations) {
   declarations.AllowCommands(CommandUse::kList, functions,
                              {"fn.list", "fn.versions", "fn.schedule|list", "fn.trigger|list"});
   declarations.AllowCommands(CommandUse::kWork, functions, {"fn.invoke"});
-  declarations.AllowCommands(
-      CommandUse::kManage, functions,
-      {"fn.create", "fn.delete", "fn.purge", "fn.enable", "fn.disable", "fn.draft", "fn.publish",
-       "fn.alias", "fn.rollback", "fn.delalias", "fn.shift", "fn.schedule|create",
-       "fn.schedule|set", "fn.schedule|enable", "fn.schedule|disable", "fn.schedule|delete",
-       "fn.trigger|create", "fn.trigger|set", "fn.trigger|enable", "fn.trigger|disable",
-       "fn.trigger|delete"});
+  declarations.AllowCommands(CommandUse::kManage, functions,
+                             {"fn.create",          "fn.delete",          "fn.purge",
+                              "fn.enable",          "fn.disable",         "fn.draft",
+                              "fn.publish",         "fn.alias",           "fn.rollback",
+                              "fn.delalias",        "fn.shift",           "fn.schedule|create",
+                              "fn.schedule|set",    "fn.schedule|enable", "fn.schedule|disable",
+                              "fn.schedule|delete", "fn.trigger|create",  "fn.trigger|set",
+                              "fn.trigger|enable",  "fn.trigger|disable", "fn.trigger|delete"});
 }
 
 }  // namespace cairn::functions

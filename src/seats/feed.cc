@@ -99,14 +99,12 @@ Result<std::vector<FeedChange>> ReadFeeds(store::Reader& reader, const Keys& key
     all.begin = range.end;
     if (!ours || !wants(id)) continue;
     range.begin = NumberedKey(prefix, number + 1);
-    CAIRN_RETURN_IF_ERROR(
-        reader.Scan(range, {.limit = limit}, [&](BytesView key, BytesView value) {
-          BytesReader row(value);
-          const auto at = static_cast<int64_t>(row.Big64());
-          changes.push_back(
-              {DecodeFeedNumber(key).value_or(0), at, id, std::string(row.Rest())});
-          return true;
-        }));
+    CAIRN_RETURN_IF_ERROR(reader.Scan(range, {.limit = limit}, [&](BytesView key, BytesView value) {
+      BytesReader row(value);
+      const auto at = static_cast<int64_t>(row.Big64());
+      changes.push_back({DecodeFeedNumber(key).value_or(0), at, id, std::string(row.Rest())});
+      return true;
+    }));
     // What is behind the first `limit` of all is not wanted, whatever its event.
     if (changes.size() > 2 * limit) {
       std::ranges::sort(changes, {}, &FeedChange::number);

@@ -174,7 +174,14 @@ TEST(LimitsTest, TheGuideToFunctionsSaysWhatHolds) {
        "| a cron expression | {kMaxCronBytes} bytes |",
        "| `payload` | {kMaxPayloadBytes/1024} KiB |",
        "| schedules of a namespace | {kMaxSchedules} |",
-       "| ticks that are made up for, and activations that queue | {kMaxCatchUpTicks} |"});
+       "| ticks that are made up for, and activations that queue | {kMaxCatchUpTicks} |",
+       ("| triggers of a namespace, enabled triggers of a server | {kMaxTriggers}, "
+        "{kMaxTriggersAll} |"),
+       ("| queues that one consumes; patterns, and types | {kMaxTriggerQueues}; "
+        "{kMaxTriggerNames} |"),
+       "| a pattern, a type | {kMaxTriggerNameBytes} bytes |",
+       "| `batch_size`, `concurrency` | 1–{kMaxTriggerBatch} |",
+       "| `window_ms` | 0–{kMaxTriggerWindowMs} |"});
 }
 
 TEST(LimitsTest, TheGuideToOperationsSaysWhatHolds) {

@@ -123,8 +123,8 @@ Result<uint64_t> RemovedKeyEvents(store::Reader& reader) {
 Result<bool> TrimKeyEvents(store::Transaction& transaction, const KeyLogTrim& trim) {
   std::vector<Bytes> old;
   uint64_t removed = 0;
-  CAIRN_RETURN_IF_ERROR(transaction.Scan(
-      RowsAfter(0), {.limit = trim.rows}, [&](BytesView key, BytesView value) {
+  CAIRN_RETURN_IF_ERROR(
+      transaction.Scan(RowsAfter(0), {.limit = trim.rows}, [&](BytesView key, BytesView value) {
         const std::optional<KeyEvent> event = DecodeKeyEvent(key, value);
         if (event && event->number > trim.read_to && event->at_ms >= trim.oldest_ms) return false;
         if (event) removed = event->number;

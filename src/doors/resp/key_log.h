@@ -17,8 +17,8 @@
 
 namespace cairn::doors {
 
-// Keyspace events that last: whoever has to hear of each change of certain keys, also after a crash,
-// reads them from a log. The commit that changes such a key writes its row:
+// Keyspace events that last: whoever has to hear of each change of certain keys, also after a
+// crash, reads them from a log. The commit that changes such a key writes its row:
 //
 //   events  'kev' number:8   at_ms:8 db:1 size:1 event key…     the event has `size` bytes
 //           'kec'            removed:8                          rows up to this number are gone

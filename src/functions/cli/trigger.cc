@@ -167,9 +167,9 @@ struct ActionRow {
 };
 const std::vector<ActionRow>& Actions() {
   static const std::vector<ActionRow> actions = {
-      {{"create", "NAME", 1, 1}, Create},  {{"list"}, List},
-      {{"get", "NAME", 1, 1}, Get},        {{"set", "NAME", 1, 1}, Set},
-      {{"enable", "NAME", 1, 1}, Switch},  {{"disable", "NAME", 1, 1}, Switch},
+      {{"create", "NAME", 1, 1}, Create}, {{"list"}, List},
+      {{"get", "NAME", 1, 1}, Get},       {{"set", "NAME", 1, 1}, Set},
+      {{"enable", "NAME", 1, 1}, Switch}, {{"disable", "NAME", 1, 1}, Switch},
       {{"delete", "NAME", 1, 1}, Delete},
   };
   return actions;
@@ -203,8 +203,8 @@ void PrintTriggers(const json::value& page, const house::Terminal& terminal) {
   std::vector<std::vector<std::string>> rows = {
       {"trigger", "state", "source", "function", "batches", "lag ms"}};
   for (const json::value& trigger : page.at("triggers").as_array()) {
-    rows.push_back({TextOf(trigger, "name"), StateOf(trigger), SourceOf(trigger),
-                    TargetOf(trigger), TextOf(trigger.at("state"), "batches"),
+    rows.push_back({TextOf(trigger, "name"), StateOf(trigger), SourceOf(trigger), TargetOf(trigger),
+                    TextOf(trigger.at("state"), "batches"),
                     TextOf(trigger.at("position"), "lag_ms")});
   }
   terminal.Print(house::FormatTable(rows));

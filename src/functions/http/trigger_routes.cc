@@ -93,11 +93,11 @@ RouteReply PostTrigger(SharedControl parts, const RouteCall& call) {
   call.audit_detail = created->id.name;
   ChangeOptions options = OptionsFor(created->id, 201);
   const TriggerPlace place = PlaceOf(parts);
-  return Apply(std::move(parts), call, std::move(options),
-               [created = *std::move(created), place](Context& context) {
-                 return TextOf(
-                     CreateTrigger(context, place, created.id, created.trigger, created.start));
-               });
+  return Apply(
+      std::move(parts), call, std::move(options),
+      [created = *std::move(created), place](Context& context) {
+        return TextOf(CreateTrigger(context, place, created.id, created.trigger, created.start));
+      });
 }
 
 RouteReply GetTriggers(SharedControl parts, const RouteCall& call) {

@@ -353,11 +353,11 @@ awaitable<void> Invoker::Finish(Running& running, Ended ended) {
   if (failure) codeq::AddPublishScopes(*failure, locks);
   if (chunk) locks.AddKey(LogIndexKey(activation.tenant, activation.activation_id));
   if (begun.stranger) locks.lanes.AddQueue(kInvokeDeadTopic);
-  const ActivationEnding* const ending =
-      parts_.ending != nullptr && !again && !begun.ended && !begun.stranger &&
-              parts_.ending->Concerns(activation)
-          ? parts_.ending
-          : nullptr;
+  const ActivationEnding* const ending = parts_.ending != nullptr && !again && !begun.ended &&
+                                                 !begun.stranger &&
+                                                 parts_.ending->Concerns(activation)
+                                             ? parts_.ending
+                                             : nullptr;
   if (ending != nullptr) ending->AddScopes(activation, locks);
   const bool counts = ended.ran && !again && !begun.shift.empty();
   if (counts) AddAliasScopes(NameOf(activation), activation.ref.alias, locks.keys);

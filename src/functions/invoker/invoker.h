@@ -162,7 +162,7 @@ class Invoker {
   // Held by the coroutines of their loops, with which they end: loops may end before this object.
   std::vector<std::weak_ptr<LoopState>> loops_;
   std::unordered_map<std::string, int64_t> by_version_;  // that run
-  InvokerFigures figures_;  // without those that have ended
+  InvokerFigures figures_;                               // without those that have ended
   InvocationFigures ended_;
 };
 

@@ -31,7 +31,8 @@
 //   cs:trigger:T:N:index              set      names of triggers
 //   cs:trigger:T:N:X:meta             string   a trigger, JSON (trigger/record.h)
 //   cs:trigger:T:N:X:state            string   how far it is, JSON
-//   cs:trigger:T:N:X:batch:ID         string   the jobs of the activation ID, and their leases; goes
+//   cs:trigger:T:N:X:batch:ID         string   the jobs of the activation ID, and their leases;
+//   goes
 //                                              with its end
 //   cs:scheduler:leader:lease         string   who fires schedules, where that is not the timers'
 //                                              own lease

@@ -85,6 +85,30 @@ TEST(FunctionKeysTest, AKeySaysWhatItIsAbout) {
   EXPECT_EQ(ParseFunctionKey(FunctionIndexKey(kNamespace))->kind, Kind::kIndex);
 }
 
+TEST(FunctionKeysTest, AKeyOfATriggerSaysWhatItIsAbout) {
+  using TriggerKind = TriggerKeyParts::Kind;
+  constexpr std::string_view kActivation = "2f0c5d0e-1c5a-4f6e-8a53-0f6d6a1f2b3c";
+  EXPECT_EQ(TriggerKey(kNamespace, "mails"), "cs:trigger:t_abc123:payments:mails:meta");
+  EXPECT_EQ(*ParseTriggerKey(TriggerSetKey(kNamespace)),
+            (TriggerKeyParts{kNamespace, "", TriggerKind::kSet, ""}));
+  // A trigger may be called "index", too.
+  for (const char* name : {"mails", "index"}) {
+    EXPECT_EQ(*ParseTriggerKey(TriggerKey(kNamespace, name)),
+              (TriggerKeyParts{kNamespace, name, TriggerKind::kMeta, ""}));
+    EXPECT_EQ(*ParseTriggerKey(TriggerStateKey(kNamespace, name)),
+              (TriggerKeyParts{kNamespace, name, TriggerKind::kState, ""}));
+    EXPECT_EQ(*ParseTriggerKey(TriggerBatchKey(kNamespace, name, kActivation)),
+              (TriggerKeyParts{kNamespace, name, TriggerKind::kBatch, std::string(kActivation)}));
+  }
+  for (const char* key :
+       {"", "cs:trigger:", "cs:trigger:index", "cs:trigger:t_abc123:payments:other",
+        "cs:trigger:t_abc123:payments:mails:other", "cs:trigger:t_abc123:payments:x:meta",
+        "cs:trigger:t_abc123:payments:mails:batch:1", "cs:trigger:t_abc123:payments:mails:batch",
+        "cs:schedule:t_abc123:payments:mails:meta"}) {
+    EXPECT_EQ(ParseTriggerKey(key), std::nullopt) << key;
+  }
+}
+
 TEST(FunctionKeysTest, OtherKeysAreNotTakenForOnes) {
   for (const char* key :
        {"", "cs:fn:", "cs:fn:t_abc123", "cs:fn:t_abc123:payments", "cs:fn:t_abc123:payments:other",

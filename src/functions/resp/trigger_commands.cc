@@ -88,8 +88,8 @@ Result<Given> TakeOptions(ArgParser& parser) {
     } else if (parser.Keyword("CONCURRENCY")) {
       update.concurrency = parser.Integer("CONCURRENCY needs a number");
     } else if (parser.Keyword("START")) {
-      const auto start = parser.OneOf<StartAt>(
-          {{"NEWEST", StartAt::kNewest}, {"OLDEST", StartAt::kOldest}});
+      const auto start =
+          parser.OneOf<StartAt>({{"NEWEST", StartAt::kNewest}, {"OLDEST", StartAt::kOldest}});
       if (!start) parser.Fail("START is newest or oldest");
       given.start = start.value_or(StartAt::kNewest);
     } else if (parser.Keyword("DISABLED")) {

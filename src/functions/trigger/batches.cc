@@ -79,7 +79,8 @@ Result<void> UnlessRefused(const Result<T>& result) {
   return result.ok() ? Result<void>() : UnlessRefused(result.error());
 }
 
-// --- Beginning ------------------------------------------------------------------------------------
+// --- Beginning
+// ------------------------------------------------------------------------------------
 
 // One transaction's batches.
 class Beginning {
@@ -157,8 +158,7 @@ class Beginning {
 
   // Whether the next activation can be run; if not, says why and when to look again.
   Result<bool> MayRun() {
-    const Result<Resolved> may =
-        CheckRequest(transaction_, RequestOf(trigger_, next_activation()));
+    const Result<Resolved> may = CheckRequest(transaction_, RequestOf(trigger_, next_activation()));
     if (may.ok()) return true;
     if (!IsAboutRequest(may.error())) return may.error();
     outcome_.paused = may.error();
@@ -166,8 +166,7 @@ class Beginning {
     return false;
   }
   static bool IsAboutRequest(const Error& error) {
-    return error.message.starts_with(CodeRowOf(error).name) &&
-           error.code != ErrorCode::kWouldBlock;
+    return error.message.starts_with(CodeRowOf(error).name) && error.code != ErrorCode::kWouldBlock;
   }
 
   struct Batch {
@@ -224,12 +223,12 @@ class Beginning {
         fmt::format("trigger:{}", std::string_view(trigger_.name).substr(0, kWorkerNameBytes));
     CAIRN_ASSIGN_OR_RETURN(
         std::vector<jobs::Job> taken,
-        codeq::InOurWords(jobs::Fetch(
-            context_, {.queues = {queue},
-                       .worker_id = worker,
-                       .hostname = fmt::format("{}/{}", trigger_.tenant, trigger_.ns),
-                       .lease_ms = kLeaseMs,
-                       .count = static_cast<size_t>(trigger_.batch_size)})));
+        codeq::InOurWords(
+            jobs::Fetch(context_, {.queues = {queue},
+                                   .worker_id = worker,
+                                   .hostname = fmt::format("{}/{}", trigger_.tenant, trigger_.ns),
+                                   .lease_ms = kLeaseMs,
+                                   .count = static_cast<size_t>(trigger_.batch_size)})));
     // Throttled, say: the end of one that runs, or time, wakes the queue's topic.
     if (taken.empty()) return false;
     CAIRN_RETURN_IF_ERROR(Begin(queue, std::move(taken)));
@@ -374,7 +373,8 @@ class Beginning {
   BatchOutcome outcome_;
 };
 
-// --- Ending ---------------------------------------------------------------------------------------
+// --- Ending
+// ---------------------------------------------------------------------------------------
 
 TriggerId IdOf(const Activation& activation, const TriggerCause& cause) {
   return {{activation.tenant, activation.ns}, cause.trigger};
@@ -385,7 +385,8 @@ BatchVerdict FailAll(size_t count, const std::string& error) {
 }
 
 std::string ErrorText(const Activation& activation) {
-  if (!activation.error) return fmt::format("the activation ended: {}", StatusName(activation.status));
+  if (!activation.error)
+    return fmt::format("the activation ended: {}", StatusName(activation.status));
   return fmt::format("{}: {}", activation.error->type, activation.error->message);
 }
 
@@ -440,9 +441,9 @@ void AddBatchScopes(const BatchPlan& plan, codeq::Locks& locks) {
   locks.lanes.AddQueue(kInvokeTopic);
   locks.lanes.AddQueue(kInvokeDeadTopic);
   if (plan.trigger.source.type != SourceType::kQueue) return;
-  jobs::FetchRequest fetch{.queues = plan.trigger.source.names,
-                           .worker_id = fmt::format(
-                               "trigger:{}", plan.trigger.name.substr(0, kWorkerNameBytes))};
+  jobs::FetchRequest fetch{
+      .queues = plan.trigger.source.names,
+      .worker_id = fmt::format("trigger:{}", plan.trigger.name.substr(0, kWorkerNameBytes))};
   jobs::AddFetchScopes(fetch, locks.lanes);
   for (const std::string& activation : plan.activations) {
     locks.AddKey(TriggerBatchKey(id.ns, id.name, activation));
@@ -476,8 +477,8 @@ BatchVerdict JudgeBatch(const Activation& activation, const std::vector<std::str
   }
   const FunctionResult& result = *activation.result;
   if (result.status_code >= kErrorStatus) {
-    return FailAll(ids.size(), fmt::format("the function answered with statusCode {}",
-                                           result.status_code));
+    return FailAll(ids.size(),
+                   fmt::format("the function answered with statusCode {}", result.status_code));
   }
   if (activation.result_truncated) {
     return FailAll(ids.size(), fmt::format("the function's answer is longer than {} bytes, so it "

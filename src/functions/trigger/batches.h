@@ -57,8 +57,8 @@ struct BatchPlan {
 };
 struct BatchOutcome {
   size_t batches = 0;
-  bool changed = false;  // the trigger is another by now, and nothing was done
-  bool more = false;     // there may be more to do at once
+  bool changed = false;                    // the trigger is another by now, and nothing was done
+  bool more = false;                       // there may be more to do at once
   std::optional<int64_t> look_at_ms = {};  // when time alone brings something
   uint64_t known_to = 0;                   // for the next plan
   // Why nothing could be begun, although there was something.

@@ -178,8 +178,8 @@ Result<TriggerState> DecodeTriggerState(std::string_view text) {
     TriggerState state;
     state.cursor = static_cast<uint64_t>(AnyInteger(object, "cursor"));
     for (ObjectReader& one : object.Objects("inflight", kAnyCount)) {
-      state.inflight.push_back({AnyText(one, "activation_id"), AnyText(one, "message"),
-                                AnyInteger(one, "since_ms")});
+      state.inflight.push_back(
+          {AnyText(one, "activation_id"), AnyText(one, "message"), AnyInteger(one, "since_ms")});
     }
     state.batches = AnyInteger(object, "batches");
     state.delivered = AnyInteger(object, "delivered");
@@ -215,8 +215,8 @@ Result<TriggerBatch> DecodeTriggerBatch(std::string_view text) {
   return Decode("the batch of a trigger", text, [](ObjectReader& object) {
     TriggerBatch batch;
     for (ObjectReader& one : object.Objects("jobs", kAnyCount)) {
-      batch.jobs.push_back({one.Text("id", {1, kAnyLength}),
-                            jobs::ParseToken(AnyText(one, "token")).value_or(0)});
+      batch.jobs.push_back(
+          {one.Text("id", {1, kAnyLength}), jobs::ParseToken(AnyText(one, "token")).value_or(0)});
     }
     return batch;
   });

@@ -33,9 +33,10 @@ std::string_view NamesMember(SourceType type);
 // Where a trigger's batches come from.
 //
 //   queue   names: queues, whose jobs are consumed      {"type":"queue","queues":["mail"]}
-//   jobs    names: patterns of queues; types: failed …  {"type":"jobs","queues":["mail*"],"types":[…]}
-//   seats   names: patterns of events; types: sold …    {"type":"seats","events":["*"],"types":[…]}
-//   keys    names: patterns of keys; types: set, del …  {"type":"keys","keys":["order:*"],"types":[…]}
+//   jobs    names: patterns of queues; types: failed …
+//   {"type":"jobs","queues":["mail*"],"types":[…]} seats   names: patterns of events; types: sold …
+//   {"type":"seats","events":["*"],"types":[…]} keys    names: patterns of keys; types: set, del …
+//   {"type":"keys","keys":["order:*"],"types":[…]}
 //
 // Patterns are Redis's (doors/resp/glob.h). Without types all are meant. `database` is of seats and
 // keys.

@@ -18,7 +18,8 @@ struct NewTrigger {
   StartAt start = StartAt::kNewest;
 };
 // {"name","source":{"type","queues" or "events" or "keys","types","database"},
-//  "ref":{"function","alias" or "version"},"batch_size","window_ms","concurrency","enabled","start"}
+//  "ref":{"function","alias" or
+//  "version"},"batch_size","window_ms","concurrency","enabled","start"}
 Result<NewTrigger> ParseNewTrigger(const NamespaceName& ns, std::string_view text);
 // The same without "name" and "start"; all of them may be missing.
 Result<TriggerUpdate> ParseTriggerUpdate(std::string_view text);

@@ -77,7 +77,8 @@ namespace {
 using State = TriggerRunner::State;
 using Served = State::Served;
 
-// --- One trigger ----------------------------------------------------------------------------------
+// --- One trigger
+// ----------------------------------------------------------------------------------
 
 BatchPlan PlanFor(const State& state, const Served& served, uint64_t known_to) {
   BatchPlan plan{.id = served.id,
@@ -99,8 +100,7 @@ awaitable<Result<BatchOutcome>> BeginSome(const State& state, const BatchPlan& p
     CAIRN_ASSIGN_OR_RETURN(outcome, BeginBatches(context, plan));
     return {};
   };
-  const Result<void> done =
-      co_await codeq::Change({state.parts.routes}, std::move(locks), body);
+  const Result<void> done = co_await codeq::Change({state.parts.routes}, std::move(locks), body);
   if (!done.ok()) co_return done.error();
   co_return outcome;
 }
@@ -170,7 +170,8 @@ awaitable<void> Serve(std::shared_ptr<State> state, std::shared_ptr<Served> serv
   for (const std::function<void()>& wake : state->wakers) wake();
 }
 
-// --- All of them ----------------------------------------------------------------------------------
+// --- All of them
+// ----------------------------------------------------------------------------------
 
 awaitable<Result<State::Enabled>> ReadEnabled(const State& state) {
   State::Enabled enabled;

@@ -141,9 +141,8 @@ Result<LogPage> ReadLog(store::Reader& reader, const SourcePlace& place, uint64_
 bool IsPlatformQueue(std::string_view queue) { return queue.starts_with("cs."); }
 
 doors::KeyLog::Rule KeyRuleOf(const TriggerSource& source) {
-  return {.db = static_cast<uint8_t>(source.database),
-          .keys = source.names,
-          .events = source.types};
+  return {
+      .db = static_cast<uint8_t>(source.database), .keys = source.names, .events = source.types};
 }
 
 Result<SourcePage> ReadSource(store::Reader& reader, const SourcePlace& place, uint64_t after,

@@ -41,7 +41,8 @@ Result<void> CheckNames(const TriggerId& id) {
 
 Error Wrong(std::string_view text) { return Refuse(Code::kValidation, text); }
 
-// --- What a source may say ------------------------------------------------------------------------
+// --- What a source may say
+// ------------------------------------------------------------------------
 
 Result<void> CheckQueues(const TriggerSource& source) {
   if (source.names.size() > kMaxTriggerQueues) {
@@ -50,7 +51,8 @@ Result<void> CheckQueues(const TriggerSource& source) {
   if (!source.types.empty()) return Wrong("source.types is for events, not for a queue's jobs");
   for (const std::string& queue : source.names) {
     if (!jobs::IsName(queue, jobs::kMaxQueueNameBytes)) {
-      return Wrong(fmt::format("source.queues: \"{}\" is not a queue's name", Printable(queue, 64)));
+      return Wrong(
+          fmt::format("source.queues: \"{}\" is not a queue's name", Printable(queue, 64)));
     }
     if (IsPlatformQueue(queue)) {
       return Wrong(fmt::format("source.queues: {} belongs to the platform", queue));
@@ -67,13 +69,13 @@ Result<void> CheckSource(const TriggerSource& source) {
   if (source.names.empty()) return Wrong(fmt::format("source.{} must name something", member));
   if (source.type == SourceType::kQueue) return CheckQueues(source);
   if (source.names.size() > kMaxTriggerNames || source.types.size() > kMaxTriggerNames) {
-    return Wrong(fmt::format("source.{} and source.types may have {} entries", member,
-                             kMaxTriggerNames));
+    return Wrong(
+        fmt::format("source.{} and source.types may have {} entries", member, kMaxTriggerNames));
   }
   for (const std::string& name : source.names) {
     if (name.empty() || name.size() > kMaxTriggerNameBytes) {
-      return Wrong(fmt::format("source.{}: a pattern has 1 to {} bytes", member,
-                               kMaxTriggerNameBytes));
+      return Wrong(
+          fmt::format("source.{}: a pattern has 1 to {} bytes", member, kMaxTriggerNameBytes));
     }
   }
   for (const std::string& type : source.types) {
@@ -150,12 +152,12 @@ Result<void> CheckRoom(store::Transaction& transaction) {
                 fmt::format("a server may have {} enabled triggers", kMaxTriggersAll));
 }
 
-// --- Records --------------------------------------------------------------------------------------
+// --- Records
+// --------------------------------------------------------------------------------------
 
 Result<void> SaveTrigger(store::Transaction& transaction, const TriggerId& id,
                          const TriggerConfig& trigger) {
-  CAIRN_RETURN_IF_ERROR(
-      WriteString(transaction, TriggerKey(id.ns, id.name), Encode(trigger)));
+  CAIRN_RETURN_IF_ERROR(WriteString(transaction, TriggerKey(id.ns, id.name), Encode(trigger)));
   const std::string name = ResourceName(id);
   CAIRN_RETURN_IF_ERROR(trigger.enabled ? AddToIndex(transaction, kTriggerIndexKey, name)
                                         : RemoveFromIndex(transaction, kTriggerIndexKey, name));
@@ -172,7 +174,8 @@ Result<TriggerConfig> LoadTrigger(const Context& context, const TriggerId& id) {
   return *std::move(found);
 }
 
-// --- What is shown --------------------------------------------------------------------------------
+// --- What is shown
+// --------------------------------------------------------------------------------
 
 Result<TriggerPosition> PositionInQueues(store::Transaction& transaction,
                                          const TriggerConfig& trigger) {
@@ -202,8 +205,7 @@ Result<TriggerPosition> PositionOf(store::Transaction& transaction, const Trigge
   CAIRN_ASSIGN_OR_RETURN(const SourcePage next, ReadSource(transaction, source, state.cursor, 1));
   position.behind = !next.events.empty();
   if (position.behind) {
-    position.lag_ms =
-        std::max<int64_t>(0, transaction.now().millis() - next.events.front().at_ms);
+    position.lag_ms = std::max<int64_t>(0, transaction.now().millis() - next.events.front().at_ms);
   }
   return position;
 }
@@ -297,9 +299,7 @@ Result<bool> TrimReadKeys(store::Transaction& transaction) {
   return doors::TrimKeyEvents(transaction, trim);
 }
 
-store::Topic TriggersTopic() {
-  return store::Topic::Of(store::Space::kData, "functions.triggers");
-}
+store::Topic TriggersTopic() { return store::Topic::Of(store::Space::kData, "functions.triggers"); }
 store::Topic KeyTriggersTopic() {
   return store::Topic::Of(store::Space::kData, "functions.triggers.keys");
 }

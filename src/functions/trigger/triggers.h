@@ -15,8 +15,8 @@
 #include "store/transaction.h"
 
 // Triggers: functions that are invoked because something has happened. Each function here is one
-// step inside a transaction, with the rules of control/functions.h. A trigger belongs to whoever may
-// use its function; making one, or giving it another source, needs the right to the source too:
+// step inside a transaction, with the rules of control/functions.h. A trigger belongs to whoever
+// may use its function; making one, or giving it another source, needs the right to the source too:
 //
 //   queue, jobs   the queues; of a pattern, all that it can name
 //   seats         a caller without grants

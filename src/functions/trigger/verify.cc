@@ -49,8 +49,8 @@ template <typename T>
 Result<std::optional<T>> Told(const TriggerId& id, Result<std::optional<T>> found,
                               Problems& problems) {
   if (found.ok() || !IsRefusal(found.error(), Code::kStoreReadFailed)) return found;
-  problems.push_back(fmt::format("the trigger {} is damaged: {}", ResourceName(id),
-                                 RefusalText(found.error())));
+  problems.push_back(
+      fmt::format("the trigger {} is damaged: {}", ResourceName(id), RefusalText(found.error())));
   return std::optional<T>();
 }
 
@@ -135,9 +135,8 @@ Result<void> CheckPart(store::Transaction& transaction, const std::string& key,
   CAIRN_ASSIGN_OR_RETURN(const data::Entry entry, data::Entry::Load(transaction, kDatabase, key));
   if (!entry.exists()) return {};
   if (parts.kind == Kind::kBatch) {
-    CAIRN_ASSIGN_OR_RETURN(
-        const std::optional<Status> status,
-        LoadActivationStatus(transaction, parts.ns.tenant, parts.activation));
+    CAIRN_ASSIGN_OR_RETURN(const std::optional<Status> status,
+                           LoadActivationStatus(transaction, parts.ns.tenant, parts.activation));
     if (!status || IsTerminal(*status)) {
       problems.push_back(fmt::format("the key {} has jobs of an activation that has ended", key));
     }

@@ -66,7 +66,7 @@ class QueueFetch {
       }
       CAIRN_ASSIGN_OR_RETURN(const auto taken,
                              PeekLine(ledger_.transaction(), queue.name, queue.state, priority,
-                                  std::min(static_cast<size_t>(room), kStep)));
+                                      std::min(static_cast<size_t>(room), kStep)));
       if (taken.jobs.empty()) {
         return Error{ErrorCode::kCorruption,
                      "queue " + queue.name + " counts jobs not in its line"};

@@ -36,7 +36,7 @@ Result<store::Range> LineFrom(store::Reader& reader, std::string_view queue,
 }  // namespace
 
 Result<LineHead> PeekLine(store::Reader& reader, std::string_view queue, const QueueState& state,
-                   Priority priority, size_t count) {
+                          Priority priority, size_t count) {
   CAIRN_ASSIGN_OR_RETURN(const store::Range range, LineFrom(reader, queue, state, priority));
   LineHead taken;
   taken.jobs.reserve(count);
@@ -45,15 +45,14 @@ Result<LineHead> PeekLine(store::Reader& reader, std::string_view queue, const Q
     taken.last_key.assign(key);
     taken.last_ns = ns;
   };
-  CAIRN_RETURN_IF_ERROR(
-      reader.Scan(range, {.limit = count}, [&](BytesView key, BytesView) {
-        if (priority == Priority::kNormal) {
-          if (const auto row = DecodeTimedKey(family::kAppend, key)) add(key, row->ns, row->job);
-        } else if (const auto row = DecodePendingKey(key)) {
-          add(key, row->ns, row->job);
-        }
-        return true;
-      }));
+  CAIRN_RETURN_IF_ERROR(reader.Scan(range, {.limit = count}, [&](BytesView key, BytesView) {
+    if (priority == Priority::kNormal) {
+      if (const auto row = DecodeTimedKey(family::kAppend, key)) add(key, row->ns, row->job);
+    } else if (const auto row = DecodePendingKey(key)) {
+      add(key, row->ns, row->job);
+    }
+    return true;
+  }));
   return taken;
 }
 
@@ -65,8 +64,7 @@ Result<LineLook> LookAtLine(Context& context, const std::string& queue) {
   CAIRN_ASSIGN_OR_RETURN(const QueueConfig* const config, ledger.ConfigOf(*found));
   if (config->paused) return look;
   for (const int64_t in_line : found->state.line) look.ready += in_line;
-  CAIRN_ASSIGN_OR_RETURN(look.oldest_ns,
-                         OldestInLine(context.transaction, queue, found->state));
+  CAIRN_ASSIGN_OR_RETURN(look.oldest_ns, OldestInLine(context.transaction, queue, found->state));
   return look;
 }
 
