@@ -179,7 +179,7 @@ class FunctionsLayer final : public house::Layer {
                                            .clock = parts.clock,
                                            .random = parts.random,
                                            .log = parts.log,
-                                           .key_log = key_log_,
+                                           .key_log = parts.instance.traffic().pubsub.key_log(),
                                            .seats_prefix = seats_prefix_});
     SetErrorForms(parts.routes);
     const ControlParts control{.store = parts.route_store,
@@ -229,7 +229,6 @@ class FunctionsLayer final : public house::Layer {
   SecretKeys secrets_;
   std::string seats_prefix_;
   const TriggerEnding trigger_ending_;
-  doors::KeyLog key_log_;
   ShiftTimers shifts_;
   ScheduleTimers ticks_;
   std::optional<SandboxPool> pool_;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "doors/resp/key_log.h"
 #include "store/transaction.h"
 
 namespace cairn::doors {
@@ -112,7 +113,11 @@ class PubSub {
     if ((key_events() & type) != 0) [[unlikely]] {
       PublishKeyEvent(transaction, db, event, key);
     }
+    // A miss changes nothing, and a new key has an event that says what it is.
+    if (type != kEventKeyMiss && type != kEventNew) key_log_.Note(transaction, db, event, key);
   }
+  // Where events are also written, for those who must not miss one.
+  KeyLog& key_log() { return key_log_; }
 
  private:
   friend class Subscriptions;
@@ -128,6 +133,7 @@ class PubSub {
 
   Forward forward_;
   std::atomic<uint32_t> key_events_{0};
+  KeyLog key_log_;
   // While nobody listens, a message costs no more than looking at this.
   std::atomic<size_t> listeners_{0};
   mutable std::mutex mutex_;
