@@ -131,7 +131,7 @@ Result<Feed::Step> Feed::Advance() {
   }
   const uint64_t last = events.back().number;
   Step step{.position = last, .newest = last};
-  if (events.size() == kEventsPerStep) {
+  if (page.more) {
     CAIRN_ASSIGN_OR_RETURN(step.newest, jobs::NewestEvent(*snapshot));
   }
   step.caught_up = step.newest == last;

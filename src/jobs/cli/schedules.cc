@@ -127,6 +127,18 @@ int Complain(const Terminal& terminal, const Error& error) {
   return error.code == ErrorCode::kInvalid ? house::kExitUsage : house::kExitFailure;
 }
 
+// Page after page, until there is an empty one.
+Result<json::value> ListAll(ApiClient& client) {
+  json::array all;
+  std::string path(kBase);
+  while (true) {
+    CAIRN_ASSIGN_OR_RETURN(json::value page, client.Get(path));
+    if (!page.is_array() || page.get_array().empty()) return json::value(std::move(all));
+    for (json::value& schedule : page.get_array()) all.push_back(std::move(schedule));
+    path = fmt::format("{}?cursor={}", kBase, net::PercentEncode(TextOf(all.back(), "id")));
+  }
+}
+
 int Run(const VerbCall& call) {
   const auto row = std::ranges::find(Actions(), call.action,
                                      [](const ActionRow& one) { return one.action.name; });
@@ -135,7 +147,9 @@ int Run(const VerbCall& call) {
   if (!call.server.ok()) return Complain(call.terminal, call.server.error());
   ApiClient client(*call.server);
   const Result<json::value> answer =
-      client.Request(question->method, question->path, question->body);
+      question->path == kBase && question->method == "GET"
+          ? ListAll(client)
+          : client.Request(question->method, question->path, question->body);
   if (!answer.ok()) return Complain(call.terminal, answer.error());
   if (call.json) {
     call.terminal.Print(*answer);

@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <string>
 
+#include "jobs/model/limits.h"
 #include "jobs/testing/route_server.h"
 
 namespace cairn::jobs {
@@ -116,6 +117,38 @@ TEST_F(EventRoutesTest, TheLogIsReadPageByPage) {
   EXPECT_EQ(page.at("events").as_array().size(), 0U);
   EXPECT_EQ(server_.Refusal(server_.Get("/cluster/events?limit=1001")), "400 VALIDATION_ERROR");
   EXPECT_EQ(server_.Refusal(server_.Get("/cluster/events?after_seq=-1")), "400 VALIDATION_ERROR");
+}
+
+// What a job that is not kept has returned stands in the event of its end.
+TEST_F(EventRoutesTest, APageOfLargeEventsEndsEarlyAndMissesNone) {
+  constexpr int kJobs = 80;
+  server_.PostOk("/queues/q/config", R"({"retention_completed":"0s"})");
+  const std::string result = R"({"result":")" + std::string(250'000, 'r') + R"("})";
+  for (int i = 0; i < kJobs; ++i) {
+    const std::string id = server_.Enqueue("q");
+    server_.Fetch("q");
+    server_.PostOk("/ack/" + id, result);
+  }
+  size_t ends = 0;
+  int pages = 0;
+  std::string after = "0";
+  while (true) {
+    const net::HttpResponse answer = server_.Get("/cluster/events?limit=1000&after_seq=" + after);
+    ASSERT_EQ(answer.status, 200);
+    EXPECT_LT(answer.body.size(), kMaxAnswerBytes + 1'000'000);
+    const json::value page = json::parse(answer.body);
+    if (page.at("events").as_array().empty()) break;
+    for (const json::value& event : page.at("events").as_array()) {
+      ends += event.at("type").as_string() == "completed" ? 1 : 0;
+    }
+    after = json::serialize(page.at("next_seq"));
+    ++pages;
+  }
+  EXPECT_EQ(ends, static_cast<size_t>(kJobs));
+  EXPECT_GT(pages, 1);
+  // What happened is counted to the end, whatever the size of a page.
+  const json::value minutes = server_.GetOk("/metrics/throughput");
+  EXPECT_EQ(minutes.as_array().back().at("completed").as_int64(), kJobs);
 }
 
 TEST_F(EventRoutesTest, ThroughputIsCountedByTheMinute) {

@@ -1,5 +1,7 @@
 // The routes of schedules.
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -65,22 +67,36 @@ awaitable<Result<HttpReply>> ChangeOne(SharedParts parts, int status, Step step)
   co_return HttpReply(Json(status, std::move(text)));
 }
 
-awaitable<Result<HttpReply>> GetSchedules(SharedParts parts, const RouteCall& /*call*/) {
+// A list that ends early says in a header where the next page is, so that it is an array whether
+// there are few or many.
+awaitable<Result<HttpReply>> GetSchedules(SharedParts parts, const RouteCall& call) {
+  const std::string cursor(call.request.Query("cursor").value_or(""));
+  const Result<int64_t> limit = QueryNumber(call.request, "limit", kMaxSchedules, 1, kMaxSchedules);
+  if (!limit.ok()) co_return HttpReply(ErrorReply(limit.error()));
   std::string text;
+  std::string next;
   const LookBody body = [&](store::Transaction& transaction) -> Result<void> {
-    CAIRN_ASSIGN_OR_RETURN(const std::vector<Schedule> all, ListSchedules(transaction));
-    text.clear();
-    for (const Schedule& schedule : all) {
-      text += text.empty() ? '[' : ',';
+    CAIRN_ASSIGN_OR_RETURN(const SchedulePage page,
+                           ListSchedules(transaction, cursor, static_cast<size_t>(*limit)));
+    text = "[";
+    for (const Schedule& schedule : page.schedules) {
+      if (text.size() > 1) text += ',';
       text += ScheduleJson(schedule);
     }
-    text += all.empty() ? "[]" : "]";
+    text += "]";
+    next.clear();
+    if (page.more) {
+      next = fmt::format(R"(</api/v1/schedules?cursor={}&limit={}>; rel="next")",
+                         net::PercentEncode(page.schedules.back().id), *limit);
+    }
     return {};
   };
   const store::Scopes scopes = AllSchedules();
   const Result<void> done = co_await parts->store.Read(scopes, body);
   if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
-  co_return HttpReply(Json(200, std::move(text)));
+  net::HttpResponse response = Json(200, std::move(text));
+  if (!next.empty()) response.headers.Add("Link", std::move(next));
+  co_return HttpReply(std::move(response));
 }
 
 awaitable<Result<HttpReply>> GetOneSchedule(SharedParts parts, const RouteCall& call) {
@@ -186,13 +202,18 @@ void AddScheduleRoutes(const SharedParts& parts, doors::RouteTable& table) {
               .responses = {{200, "Done.", kScheduleSchema}, missing}},
              function);
   };
-  AddRoute(parts, table,
-           {.method = "GET",
-            .path = "/api/v1/schedules",
-            .permission = "jobs.read",
-            .summary = "All schedules, in the order of their creation.",
-            .responses = {{200, "They are these.", kSchedulesSchema}}},
-           GetSchedules);
+  AddRoute(
+      parts, table,
+      {.method = "GET",
+       .path = "/api/v1/schedules",
+       .permission = "jobs.read",
+       .summary = "All schedules, in the order of their creation. A list that ends early has a "
+                  "Link header with the next page.",
+       .query = {{"cursor", "The id of the schedule before the first."},
+                 {"limit", "How many at most, up to 10000.", "integer"}},
+       .responses = {{200, "They are these.", kSchedulesSchema},
+                     Refused(400, "The request is invalid.")}},
+      GetSchedules);
   AddRoute(parts, table,
            {.method = "POST",
             .path = "/api/v1/schedules",

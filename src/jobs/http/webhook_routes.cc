@@ -176,20 +176,28 @@ awaitable<Result<HttpReply>> GetDead(SharedParts parts, const RouteCall& call) {
 awaitable<Result<HttpReply>> PostRedeliver(SharedParts parts, const RouteCall& call) {
   const std::string& id = call.PathValue("name");
   const std::optional<int64_t> seq = NumberOf(call.body, "seq");
-  int64_t count = 0;
+  uint64_t reached = 0;
+  Redelivered step;
   const doors::RouteStore::Task task = [&](store::Transaction& transaction) -> Result<void> {
     CAIRN_ASSIGN_OR_RETURN(const std::optional<Webhook> webhook, LoadWebhook(transaction, id));
     if (!webhook) return NoWebhook(id);
-    const auto number = seq ? std::optional(static_cast<uint64_t>(*seq)) : std::nullopt;
-    CAIRN_ASSIGN_OR_RETURN(count, Redeliver(transaction, id, number));
-    if (seq && count == 0) {
+    if (seq) {
+      CAIRN_ASSIGN_OR_RETURN(step, RedeliverOne(transaction, id, static_cast<uint64_t>(*seq)));
+      if (step.count > 0) return {};
       return Refuse(Reason::kNotFound, fmt::format("event {} is not among the dead", *seq));
     }
+    CAIRN_ASSIGN_OR_RETURN(step, RedeliverPage(transaction, id, reached));
     return {};
   };
   const store::Scopes scopes = WebhookScopes(id);
-  const Result<void> done = co_await parts->store.WriteOnPool(scopes, task);
-  if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+  // All of them may be too much for one transaction. Those that die again meanwhile are left.
+  int64_t count = 0;
+  do {
+    const Result<void> done = co_await parts->store.WriteOnPool(scopes, task);
+    if (!done.ok()) co_return HttpReply(ErrorReply(done.error()));
+    count += step.count;
+    reached = step.last;
+  } while (!seq && step.count > 0);
   co_return HttpReply(Json(200, fmt::format(R"({{"status":"redelivering","count":{}}})", count)));
 }
 

@@ -281,6 +281,9 @@ std::string EventJson(const Event& event) {
 Result<EventPage> ReadEvents(store::Reader& reader, uint64_t number, size_t limit) {
   EventPage page;
   std::vector<Event>& events = page.events;
+  // The names and numbers of an event, as text.
+  constexpr size_t kEventOverhead = 256;
+  size_t bytes = 0;
   std::optional<Error> failure;
   store::Range range = store::Range::Prefix(store::Space::kJobs, family::kEvent);
   // What was removed left marks that a scan would have to step over.
@@ -295,9 +298,12 @@ Result<EventPage> ReadEvents(store::Reader& reader, uint64_t number, size_t limi
       return false;
     }
     for (Event& event : *row) {
-      if (event.number > after && events.size() < limit) events.push_back(std::move(event));
+      if (event.number <= after || page.more) continue;
+      bytes += kEventOverhead + event.data.size();
+      events.push_back(std::move(event));
+      page.more = events.size() >= limit || bytes >= kMaxAnswerBytes;
     }
-    return events.size() < limit;
+    return !page.more;
   }));
   if (failure) return *failure;
   return page;

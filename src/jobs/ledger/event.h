@@ -117,8 +117,10 @@ struct EventPage {
   // There were events after the given number that have been removed, up to this one: whoever goes
   // on from that number has missed them, and says so (EventGaps). 0: none is missing.
   uint64_t missed_to = 0;
+  // It ended at the limit, or because the events are large: there may be more of them.
+  bool more = false;
 };
-// Events after `number`, `limit` at most.
+// Events after `number`, `limit` at most, and no more than about kMaxAnswerBytes of them.
 Result<EventPage> ReadEvents(store::Reader& reader, uint64_t number, size_t limit);
 // The data of the completion of a job that is not kept.
 std::string RemovalData(std::string_view result);

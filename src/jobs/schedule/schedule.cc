@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/function_ref.h"
 #include "base/json_text.h"
 #include "base/time_text.h"
 #include "jobs/ledger/due.h"
@@ -188,15 +189,34 @@ void Disarm(store::Transaction& transaction, Schedule& schedule) {
   schedule.next_run_ns = 0;
 }
 
+// Visits those after the id `after`, until the visitor returns false.
+Result<void> VisitSchedules(store::Reader& reader, std::string_view after,
+                            FunctionRef<bool(Schedule&)> visit) {
+  bool wrong = false;
+  store::Range range = store::Range::Prefix(store::Space::kJobs, family::kSchedule);
+  if (!after.empty()) range.begin = ScheduleKey(after) + '\0';
+  CAIRN_RETURN_IF_ERROR(reader.Scan(range, {}, [&](BytesView key, BytesView value) {
+    const auto id = DecodeNameKey(family::kSchedule, key);
+    Result<Schedule> schedule = ParseSchedule(id.value_or(""), value);
+    wrong = !id || !schedule.ok();
+    return !wrong && visit(*schedule);
+  }));
+  if (wrong) return Error{ErrorCode::kCorruption, "a row sc| cannot be decoded as a schedule"};
+  return {};
+}
+
 Result<void> CheckNameIsFree(store::Reader& reader, const Schedule& schedule) {
-  CAIRN_ASSIGN_OR_RETURN(const std::vector<Schedule> all, ListSchedules(reader));
   size_t others = 0;
-  for (const Schedule& other : all) {
-    if (other.id == schedule.id) continue;
+  bool taken = false;
+  CAIRN_RETURN_IF_ERROR(VisitSchedules(reader, "", [&](const Schedule& other) {
+    if (other.id == schedule.id) return true;
     ++others;
-    if (other.name == schedule.name) {
-      return Refuse(Reason::kSchedule, fmt::format("there is a schedule '{}' already", other.name));
-    }
+    taken = other.name == schedule.name;
+    return !taken;
+  }));
+  if (taken) {
+    return Refuse(Reason::kSchedule,
+                  fmt::format("there is a schedule '{}' already", schedule.name));
   }
   if (others >= kMaxSchedules) return Refuse(Reason::kSchedule, "there are too many schedules");
   return {};
@@ -396,28 +416,26 @@ Result<Schedule> GetSchedule(store::Reader& reader, std::string_view id_or_name)
   if (IsName(id_or_name, kMaxScheduleNameBytes)) {
     CAIRN_ASSIGN_OR_RETURN(std::optional<Schedule> schedule, Load(reader, id_or_name));
     if (schedule) return std::move(*schedule);
-    CAIRN_ASSIGN_OR_RETURN(const std::vector<Schedule> all, ListSchedules(reader));
-    for (const Schedule& candidate : all) {
-      if (candidate.name == id_or_name) return candidate;
-    }
+    CAIRN_RETURN_IF_ERROR(VisitSchedules(reader, "", [&](Schedule& candidate) {
+      if (candidate.name == id_or_name) schedule = std::move(candidate);
+      return !schedule;
+    }));
+    if (schedule) return std::move(*schedule);
   }
   return Refuse(Reason::kNotFound, fmt::format("there is no schedule '{}'", Printable(id_or_name)));
 }
 
-Result<std::vector<Schedule>> ListSchedules(store::Reader& reader) {
-  std::vector<Schedule> all;
-  bool wrong = false;
-  CAIRN_RETURN_IF_ERROR(reader.Scan(store::Range::Prefix(store::Space::kJobs, family::kSchedule),
-                                    {}, [&](BytesView key, BytesView value) {
-                                      const auto id = DecodeNameKey(family::kSchedule, key);
-                                      Result<Schedule> schedule =
-                                          ParseSchedule(id.value_or(""), value);
-                                      wrong = !id || !schedule.ok();
-                                      if (!wrong) all.push_back(std::move(*schedule));
-                                      return !wrong;
-                                    }));
-  if (wrong) return Error{ErrorCode::kCorruption, "a row sc| cannot be decoded as a schedule"};
-  return all;
+Result<SchedulePage> ListSchedules(store::Reader& reader, std::string_view after, size_t limit) {
+  SchedulePage page;
+  size_t bytes = 0;
+  CAIRN_RETURN_IF_ERROR(VisitSchedules(reader, after, [&](Schedule& schedule) {
+    page.more = page.schedules.size() >= limit || bytes >= kMaxAnswerBytes;
+    if (page.more) return false;
+    bytes += ScheduleJson(schedule).size();
+    page.schedules.push_back(std::move(schedule));
+    return true;
+  }));
+  return page;
 }
 
 void AddTriggerScopes(const Schedule& schedule, Held& held) {

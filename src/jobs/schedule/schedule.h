@@ -92,7 +92,14 @@ Result<Schedule> ResumeSchedule(store::Transaction& transaction, std::string_vie
 
 // By id or by name. Refuses one that does not exist (NOT_FOUND).
 Result<Schedule> GetSchedule(store::Reader& reader, std::string_view id_or_name);
-Result<std::vector<Schedule>> ListSchedules(store::Reader& reader);
+
+// Those after the id `after`, in the order of their creation: `limit` at most, and no more than
+// about kMaxAnswerBytes of them.
+struct SchedulePage {
+  std::vector<Schedule> schedules;
+  bool more = false;
+};
+Result<SchedulePage> ListSchedules(store::Reader& reader, std::string_view after, size_t limit);
 
 // Enqueues the job now, apart from all ticks. Also holds the scopes of `schedule`'s job, as it was
 // read before; it is refused as a conflict if the queue has changed since.

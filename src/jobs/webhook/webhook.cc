@@ -113,6 +113,7 @@ Result<std::vector<DeadDelivery>> LoadDeliveries(store::Reader& reader, std::str
                                                  std::string_view id, uint64_t after,
                                                  size_t limit) {
   std::vector<DeadDelivery> deliveries;
+  size_t bytes = 0;
   std::optional<Error> failure;
   store::Range range = store::Range::Prefix(store::Space::kJobs, NamedPrefix(family, id));
   range.begin = NumberedKey(family, id, after + 1);
@@ -123,10 +124,26 @@ Result<std::vector<DeadDelivery>> LoadDeliveries(store::Reader& reader, std::str
       return false;
     }
     deliveries.push_back(*std::move(delivery));
-    return true;
+    bytes += value.size();
+    return bytes < kMaxAnswerBytes;
   }));
   if (failure) return *failure;
   return deliveries;
+}
+
+Result<Redelivered> Revive(store::Transaction& transaction, std::string_view id,
+                           const std::vector<DeadDelivery>& dead) {
+  if (dead.empty()) return Redelivered();
+  CAIRN_ASSIGN_OR_RETURN(WebhookState state, LoadWebhookState(transaction, id));
+  for (const DeadDelivery& one : dead) {
+    transaction.Delete(InJobs(NumberedKey(kDead, id, one.number)));
+    transaction.Put(InJobs(NumberedKey(kRedelivery, id, one.number)), EncodeDead(one));
+  }
+  const auto count = static_cast<int64_t>(dead.size());
+  state.dead -= count;
+  PutWebhookState(transaction, id, state);
+  transaction.Wake(WebhooksTopic());
+  return Redelivered{.count = count, .last = dead.back().number};
 }
 
 }  // namespace
@@ -278,23 +295,19 @@ Result<std::vector<DeadDelivery>> LoadRedeliveries(store::Reader& reader, std::s
   return LoadDeliveries(reader, kRedelivery, id, 0, limit);
 }
 
-Result<int64_t> Redeliver(store::Transaction& transaction, std::string_view id,
-                          std::optional<uint64_t> number) {
-  CAIRN_ASSIGN_OR_RETURN(WebhookState state, LoadWebhookState(transaction, id));
-  CAIRN_ASSIGN_OR_RETURN(
-      const std::vector<DeadDelivery> dead,
-      LoadDead(transaction, id, number ? *number - 1 : 0, number ? 1 : kMaxDeadDeliveries));
-  int64_t count = 0;
-  for (const DeadDelivery& one : dead) {
-    if (number && one.number != *number) break;
-    transaction.Delete(InJobs(NumberedKey(kDead, id, one.number)));
-    transaction.Put(InJobs(NumberedKey(kRedelivery, id, one.number)), EncodeDead(one));
-    ++count;
-  }
-  state.dead -= count;
-  PutWebhookState(transaction, id, state);
-  transaction.Wake(WebhooksTopic());
-  return count;
+Result<Redelivered> RedeliverOne(store::Transaction& transaction, std::string_view id,
+                                 uint64_t number) {
+  CAIRN_ASSIGN_OR_RETURN(std::vector<DeadDelivery> dead,
+                         LoadDead(transaction, id, number == 0 ? 0 : number - 1, 1));
+  std::erase_if(dead, [&](const DeadDelivery& one) { return one.number != number; });
+  return Revive(transaction, id, dead);
+}
+
+Result<Redelivered> RedeliverPage(store::Transaction& transaction, std::string_view id,
+                                  uint64_t after) {
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<DeadDelivery> dead,
+                         LoadDead(transaction, id, after, kMaxPage));
+  return Revive(transaction, id, dead);
 }
 
 Result<void> Bury(store::Transaction& transaction, std::string_view id, const DeadDelivery& dead,

@@ -87,14 +87,21 @@ void PutWebhookState(store::Transaction& transaction, std::string_view id,
 // False if there is none.
 Result<bool> DeleteWebhook(store::Transaction& transaction, std::string_view id);
 
-// In order of the events, after `after`.
+// In order of the events, after `after`: `limit` at most, and no more than about kMaxAnswerBytes of
+// them.
 Result<std::vector<DeadDelivery>> LoadDead(store::Reader& reader, std::string_view id,
                                            uint64_t after, size_t limit);
 Result<std::vector<DeadDelivery>> LoadRedeliveries(store::Reader& reader, std::string_view id,
                                                    size_t limit);
-// Has one, or all, of the dead deliveries tried again. Returns how many.
-Result<int64_t> Redeliver(store::Transaction& transaction, std::string_view id,
-                          std::optional<uint64_t> number);
+// Has dead deliveries tried again: that of one event, or a page of those after `after`.
+struct Redelivered {
+  int64_t count = 0;
+  uint64_t last = 0;  // the event of the last
+};
+Result<Redelivered> RedeliverOne(store::Transaction& transaction, std::string_view id,
+                                 uint64_t number);
+Result<Redelivered> RedeliverPage(store::Transaction& transaction, std::string_view id,
+                                  uint64_t after);
 // Keeps what could not be delivered; changes `state` to match. PutWebhookState follows.
 Result<void> Bury(store::Transaction& transaction, std::string_view id, const DeadDelivery& dead,
                   WebhookState& state);

@@ -221,7 +221,7 @@ class WebhookDelivery::Impl {
     if (!Read(body)) return false;
     if (page.missed_to != 0 && !NoteGap(hook, page.missed_to)) return false;
     const std::vector<Event>& events = page.events;
-    hook.look = events.size() == kReadAhead || again.size() == kReadAhead;
+    hook.look = page.more || !again.empty();
     for (const DeadDelivery& dead : again) {
       hook.waiting.push_back({dead.number, TypeOf(dead.event), dead.event, /*again=*/true});
     }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "jobs/model/limits.h"
 #include "jobs/testing/route_server.h"
 #include "jobs/webhook/webhook_delivery.h"
 #include "jobs/webhook/webhook_loop.h"
@@ -220,6 +221,51 @@ TEST_F(WebhookTest, WhatIsTriedInVainIsKeptAndCanBeTriedAgain) {
   EXPECT_EQ(Show(id).at("dead").as_int64(), 0);
   EXPECT_EQ(server_.Refusal(server_.Post("/webhooks/" + id + "/redeliver", R"({"seq":1})")),
             "404 NOT_FOUND");
+}
+
+TEST_F(WebhookTest, APageOfLargeDeadDeliveriesEndsEarlyAndAllOfThemAreTriedAgain) {
+  constexpr uint64_t kDead = 80;
+  const std::string id = Create();
+  Stop();
+  for (uint64_t number = 1; number <= kDead; ++number) {
+    const DeadDelivery dead{
+        .number = number,
+        .event = fmt::format(R"({{"seq":{},"type":"completed","job_id":"j","queue":"q","at_ns":1,)"
+                             R"("data":{{"result":"{}"}}}})",
+                             number, std::string(250'000, 'r')),
+        .error = "answered 500",
+        .status_code = 500,
+        .tries = 3,
+        .failed_ns = 1};
+    const auto buried = server_.server().store().Run(
+        store::Scopes::Exclusive(), [&](store::Transaction& transaction) -> Result<void> {
+          CAIRN_ASSIGN_OR_RETURN(WebhookState state, LoadWebhookState(transaction, id));
+          CAIRN_RETURN_IF_ERROR(Bury(transaction, id, dead, state));
+          PutWebhookState(transaction, id, state);
+          return {};
+        });
+    ASSERT_TRUE(buried.ok()) << buried.error().message;
+  }
+  uint64_t found = 0;
+  int pages = 0;
+  for (std::string after = "0";; ++pages) {
+    const net::HttpResponse answer =
+        server_.Get(fmt::format("/webhooks/{}/dead?limit=1000&after_seq={}", id, after));
+    ASSERT_EQ(answer.status, 200);
+    EXPECT_LT(answer.body.size(), kMaxAnswerBytes + 1'000'000);
+    const json::value page = json::parse(answer.body);
+    if (page.at("dead").as_array().empty()) break;
+    found += page.at("dead").as_array().size();
+    after = json::serialize(page.at("next_seq"));
+  }
+  EXPECT_EQ(found, kDead);
+  EXPECT_EQ(pages, 2);
+  EXPECT_EQ(server_.PostOk("/webhooks/" + id + "/redeliver").at("count").as_int64(),
+            static_cast<int64_t>(kDead));
+  EXPECT_EQ(Show(id).at("dead").as_int64(), 0);
+  // All of them arrive, though they are read in steps.
+  Start();
+  Await(id, "delivered", static_cast<int64_t>(kDead));
 }
 
 TEST_F(WebhookTest, WhatHappenedWhileNobodyDeliveredIsToldOnce) {
