@@ -55,6 +55,9 @@ Result<BatchOptions> ParseBatch(std::string_view text) {
   BatchOptions options;
   const auto members = MembersOf(text);
   if (!members) return Bad("batch must be an object");
+  if (const auto repeated = FindRepeated(*members)) {
+    return Bad(fmt::format("batch.{} is there twice", Printable(*repeated)));
+  }
   for (const RawMember& member : *members) {
     if (member.name == "callback_payload") {
       options.callback_payload = member.json;

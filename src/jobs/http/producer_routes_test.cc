@@ -88,6 +88,34 @@ TEST_F(ProducerRoutesTest, APayloadComesBackByteForByte) {
   }
 }
 
+// Whoever checks it may go by the first and whoever carries it out by the last.
+TEST_F(ProducerRoutesTest, AMemberThatIsThereTwiceIsRefusedInListsToo) {
+  const auto refused = [&](const std::string& path, const std::string& body) {
+    const net::HttpResponse answer = server_.Post(path, body);
+    EXPECT_THAT(answer.body, HasSubstr("twice")) << body;
+    return server_.Refusal(answer);
+  };
+  EXPECT_EQ(refused("/enqueue", R"({"queue":"a","queue":"b"})"), "400 VALIDATION_ERROR");
+  EXPECT_EQ(refused("/enqueue/batch", R"({"jobs":[{"queue":"q"},{"queue":"a","queue":"b"}]})"),
+            "400 VALIDATION_ERROR");
+  EXPECT_EQ(
+      refused("/enqueue/batch",
+              R"({"jobs":[{"queue":"q"}],"batch":{"callback_queue":"a","callback_queue":"b"}})"),
+      "400 VALIDATION_ERROR");
+  EXPECT_EQ(refused("/heartbeat", R"({"jobs":{"job_1":{},"job_1":{}}})"), "400 VALIDATION_ERROR");
+  EXPECT_EQ(Waiting(), 0);
+  const std::string id = server_.Enqueue("q");
+  server_.Fetch("q");
+  const json::value acked = server_.PostOk(
+      "/ack/batch", fmt::format(R"({{"acks":[{{"job_id":"{0}","result":1,"result":2}}]}})", id));
+  EXPECT_EQ(acked.at("acked").as_int64(), 0);
+  EXPECT_THAT(json::serialize(acked), HasSubstr("twice"));
+  // What a payload holds is the client's own.
+  EXPECT_EQ(
+      server_.Post("/enqueue/batch", R"({"jobs":[{"queue":"q","payload":{"a":1,"a":2}}]})").status,
+      201);
+}
+
 TEST_F(ProducerRoutesTest, TheSameIdempotencyKeyIsTheSameJob) {
   const std::string body = R"({"queue":"q","payload":1})";
   const auto first =

@@ -181,6 +181,11 @@ std::string AckedReply(const std::vector<BatchedAck>& acks) {
   return fmt::format(R"({{"acked":{}{}}})", acked, errors);
 }
 
+Error IsThereTwice(std::string_view member) {
+  return Refuse(Reason::kValidation,
+                fmt::format("the member '{}' is there twice", Printable(member)));
+}
+
 awaitable<Result<HttpReply>> PostAckBatch(SharedParts parts, const RouteCall& call) {
   const auto items = ItemsOf(RawOf(call.request.body, "acks"));
   const std::vector<std::string_view> texts = items.value_or(std::vector<std::string_view>());
@@ -190,7 +195,9 @@ awaitable<Result<HttpReply>> PostAckBatch(SharedParts parts, const RouteCall& ca
   std::vector<size_t> places;  // of the requests among the acks
   Held held;
   for (size_t i = 0; i < texts.size(); ++i) {
-    Result<AckRequest> request = AckOf(TextOf(bodies[i], "job_id"), bodies[i], texts[i]);
+    const auto repeated = FindRepeated(MembersOf(texts[i]).value_or(std::vector<RawMember>()));
+    Result<AckRequest> request = repeated ? Result<AckRequest>(IsThereTwice(*repeated))
+                                          : AckOf(TextOf(bodies[i], "job_id"), bodies[i], texts[i]);
     acks.push_back({TextOf(bodies[i], "job_id"), {}});
     if (!request.ok()) {
       acks.back().result = request.error();
@@ -294,8 +301,12 @@ awaitable<Result<HttpReply>> PostHeartbeat(SharedParts parts, const RouteCall& c
   const boost::json::object& bodies = call.body.at("jobs").as_object();
   std::vector<std::pair<std::string, Beat>> beats;
   Held held;
-  const auto members = MembersOf(RawOf(call.request.body, "jobs"));
-  for (const RawMember& member : members.value_or(std::vector<RawMember>())) {
+  const std::vector<RawMember> members =
+      MembersOf(RawOf(call.request.body, "jobs")).value_or(std::vector<RawMember>());
+  if (const auto repeated = FindRepeated(members)) {
+    co_return HttpReply(ErrorReply(IsThereTwice(*repeated)));
+  }
+  for (const RawMember& member : members) {
     beats.emplace_back(member.name, BeatOf(member.name, bodies.at(member.name), member.json));
     AddLeaseScopes(beats.back().second.request.lease, held);
   }

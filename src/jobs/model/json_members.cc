@@ -1,5 +1,6 @@
 #include "jobs/model/json_members.h"
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
@@ -60,6 +61,16 @@ std::optional<std::vector<RawMember>> MembersOf(std::string_view text) {
     at = text.find_first_not_of(kBlanks, end + 1);
   }
   return members;
+}
+
+std::optional<std::string> FindRepeated(const std::vector<RawMember>& members) {
+  std::vector<std::string_view> names;
+  names.reserve(members.size());
+  for (const RawMember& member : members) names.push_back(member.name);
+  std::ranges::sort(names);
+  const auto repeated = std::ranges::adjacent_find(names);
+  if (repeated == names.end()) return std::nullopt;
+  return std::string(*repeated);
 }
 
 std::optional<std::vector<std::string_view>> ItemsOf(std::string_view text) {

@@ -16,6 +16,9 @@ struct RawMember {
 // The members of an object, in order, a repeated one as often as it is there; nullopt for text that
 // is no JSON object.
 std::optional<std::vector<RawMember>> MembersOf(std::string_view text);
+// The name of a member that is there twice. Readers of JSON differ in which of the two they go by,
+// so what has both means one thing to one and another to the next.
+std::optional<std::string> FindRepeated(const std::vector<RawMember>& members);
 // The items of an array; nullopt for text that is no JSON array.
 std::optional<std::vector<std::string_view>> ItemsOf(std::string_view text);
 

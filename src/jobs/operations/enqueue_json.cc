@@ -187,6 +187,7 @@ constexpr std::array kMembers = {
 Result<EnqueueRequest> ParseEnqueue(std::string_view text) {
   const auto members = MembersOf(text);
   if (!members) return Refuse(Reason::kValidation, "each job must be a JSON object");
+  if (const auto repeated = FindRepeated(*members)) return Bad(*repeated, "is there twice");
   EnqueueRequest request;
   for (const RawMember& member : *members) {
     const auto* row = std::ranges::find(kMembers, member.name, &MemberRow::name);
