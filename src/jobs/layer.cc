@@ -90,13 +90,6 @@ house::Setting AllowSetting() {
       "loopback while all listens there, else public");
 }
 
-// As set, or to public addresses and, while nobody but this machine can reach the server, to this
-// machine.
-WebhookTargets TargetsOf(const house::Configuration& configuration) {
-  if (const auto set = WebhookTargets::Parse(configuration.Text(kAllow))) return *set;
-  return {.loopback = net::IsLoopback(configuration.resp) && net::IsLoopback(configuration.http)};
-}
-
 Result<void> VerifyJobs(store::Store& store, house::Verification& verification) {
   CAIRN_ASSIGN_OR_RETURN(const std::unique_ptr<store::Snapshot> snapshot, store.Read());
   const Result<VerifyReport> report = Verify(*snapshot, &verification);
@@ -133,7 +126,7 @@ class JobsLayer final : public house::Layer {
   }
 
   void Configure(const house::Configuration& configuration) override {
-    webhook_targets_ = TargetsOf(configuration);
+    webhook_targets_ = WebhookTargetsOf(configuration);
   }
 
   void Register(house::Registry& registry) override {
@@ -196,6 +189,11 @@ class JobsLayer final : public house::Layer {
 };
 
 }  // namespace
+
+WebhookTargets WebhookTargetsOf(const house::Configuration& configuration) {
+  if (const auto set = WebhookTargets::Parse(configuration.Text(kAllow))) return *set;
+  return {.loopback = net::IsLoopback(configuration.resp) && net::IsLoopback(configuration.http)};
+}
 
 std::unique_ptr<house::Layer> MakeJobsLayer(std::shared_ptr<EventGaps> gaps) {
   return std::make_unique<JobsLayer>(std::move(gaps));

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "doors/testing/test_server.h"
+#include "house/configuration.h"
 #include "house/declarations.h"
 #include "jobs/ledger/context.h"
 #include "jobs/resp/commands.h"
@@ -31,6 +33,25 @@ TEST(JobsLayerTest, CommandsAreOpenToKeysThatAreLimitedToQueues) {
     const std::string_view args[] = {command.name, "x", "x", "x"};
     EXPECT_EQ(rules.Check(command, args).has_value(), command.name == "job.verify") << command.name;
   }
+}
+
+TEST(WebhookDefaultTest, ThisMachineIsATargetOnlyWhileNoOtherReachesTheServer) {
+  const net::Address here{"127.0.0.1", 6666};
+  const net::Address anywhere{"0.0.0.0", 6666};
+  const auto targets = [](const net::Address& resp, const net::Address& http,
+                          const std::string& allow = "") {
+    house::Configuration configuration{.resp = resp, .http = http};
+    if (!allow.empty()) configuration.settings["webhooks.allow"] = allow;
+    return WebhookTargetsOf(configuration).ToString();
+  };
+  EXPECT_EQ(targets(here, here), "loopback");
+  EXPECT_EQ(targets({"::1", 1}, {"localhost", 1}), "loopback");
+  EXPECT_EQ(targets(anywhere, here), "public");
+  EXPECT_EQ(targets(here, anywhere), "public");
+  EXPECT_EQ(targets({"192.0.2.7", 1}, here), "public");
+  // What is set counts, whoever can reach the server.
+  EXPECT_EQ(targets(here, here, "public"), "public");
+  EXPECT_EQ(targets(anywhere, anywhere, "loopback"), "loopback");
 }
 
 }  // namespace
