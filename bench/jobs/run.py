@@ -10,11 +10,11 @@ synchronously for sync and not for interval. Completed jobs are kept by pg-boss 
 Cairn does either, and each ratio is to the run that does the same. After each run every job has to be
 finished. bench_jobs (job_load.cc) is Cairn's client over RESP and HTTP, peers.mjs is that of the others.
 
-Then single jobs over HTTP, the time from an enqueue to a waiting worker, the rates as jobs pile up, and the
-time until the search view has seen everything.
+Then single jobs over HTTP, the time from an enqueue to a waiting worker, the rates as jobs pile up, the time
+until the search view has seen everything, and what a job of a bulk action costs among few and among many.
 
   bench/jobs/run.py                       everything
-  bench/jobs/run.py --only peers          or: http, wake, pending, view
+  bench/jobs/run.py --only peers          or: http, wake, pending, view, bulk
   bench/jobs/run.py --most-pending 100000 without the 5 million
 """
 
@@ -300,6 +300,44 @@ def view(arguments, directory):
         cairn.stop()
 
 
+def bulk(arguments, directory):
+    print("\nBulk actions by filter (interval), from the request to the end of the last step", flush=True)
+    print(f"  {'jobs':>10} {'seconds':>9} {'µs/job':>8} {'ratio':>7}", flush=True)
+    base = None
+    cairn = Cairn(os.path.join(directory, "bulk"), "interval")
+    try:
+        for count in (4_000, 32_000, 500_000):
+            if count > arguments.most_in_bulk:
+                break
+            queue = f"bulk-{count}"
+            cairn.load("enqueue", count, queue=queue, concurrency=CONCURRENCY, batch=BATCH)
+            wait_for_view(cairn)
+            cairn.settle()
+            started = time.monotonic()
+            begun = cairn.request("POST", "/api/v1/jobs/bulk",
+                                  {"action": "hold", "filter": {"queue": queue}, "async": True})
+            task = wait_for_bulk(cairn, begun["bulk_operation_id"])
+            seconds = time.monotonic() - started
+            if task["affected"] != count:
+                raise SystemExit(f"a bulk action on {count} jobs: {task}")
+            each = seconds / count * 1e6
+            base = base or each
+            print(f"  {count:10,} {seconds:9.1f} {each:8.1f} {each / base:7.2f}   "
+                  f"flat: {verdict(base / each >= WANTED_FLAT)}", flush=True)
+    finally:
+        cairn.stop()
+
+
+def wait_for_bulk(cairn, name):
+    deadline = time.monotonic() + RUN_SECONDS
+    while time.monotonic() < deadline:
+        task = cairn.request("GET", f"/api/v1/bulk/{name}")
+        if task["status"] not in ("queued", "running"):
+            return task
+        time.sleep(0.02)
+    raise SystemExit(f"a bulk action has not ended after {RUN_SECONDS} s")
+
+
 def wait_for_view(cairn):
     """A search is answered when the view has all that was committed before it; it may say: later."""
     deadline = time.monotonic() + RUN_SECONDS
@@ -319,7 +357,8 @@ def main():
     parser.add_argument("--http-jobs", type=int, default=40_000)
     parser.add_argument("--wakes", type=int, default=1_000)
     parser.add_argument("--most-pending", type=int, default=5_000_000)
-    parser.add_argument("--only", choices=("peers", "http", "wake", "pending", "view"))
+    parser.add_argument("--most-in-bulk", type=int, default=500_000)
+    parser.add_argument("--only", choices=("peers", "http", "wake", "pending", "view", "bulk"))
     arguments = parser.parse_args()
     if arguments.only in (None, "peers"):
         subprocess.run([os.path.join(ROOT, "scripts", "npm_test_packages.sh"), "bench/jobs", NPM], check=True)
@@ -328,7 +367,7 @@ def main():
     os.chmod(directory, 0o755)
     try:
         for name, part in (("peers", peers), ("http", http), ("wake", wake), ("pending", pending),
-                           ("view", view)):
+                           ("view", view), ("bulk", bulk)):
             if arguments.only in (None, name):
                 part(arguments, directory)
     finally:

@@ -49,6 +49,7 @@ Result<void> IdList::Fill(Database& view, const Condition& where, const Bounds& 
       return Error{ErrorCode::kUnavailable, "stopping; it goes on after the start"};
     }
   }
+  filling_work_ = found.work() + keep.work();
   return database_.Execute("COMMIT");
 }
 

@@ -33,12 +33,16 @@ class IdList {
   // The next ids behind `after`.
   Result<std::vector<std::string>> Next(std::string_view after, int64_t limit);
 
+  // What making it and all calls of Next have cost, see Statement::work.
+  int64_t work() const { return filling_work_ + next_.work(); }
+
  private:
   explicit IdList(Database database) : database_(std::move(database)) {}
   Result<void> Fill(Database& view, const Condition& where, const Bounds& bounds,
                     FunctionRef<bool()> go_on);
 
   Database database_;
+  int64_t filling_work_ = 0;
   Statement next_;  // of database_, and so gone before it
 };
 

@@ -59,6 +59,33 @@ TEST_F(IdListTest, HasThoseWithinItsBounds) {
   EXPECT_THAT(*list->Next("", 10), ElementsAre("b", "c"));
 }
 
+// What one job of a bulk action costs does not depend on how many there are. (When each step asked
+// the view, it sorted all that were left.)
+TEST_F(IdListTest, AJobCostsTheSameInALargeListAsInASmallOne) {
+  const auto work_per_job = [&](int64_t jobs) -> double {
+    Execute("DELETE FROM jobs");
+    Execute(fmt::format(
+        "INSERT INTO jobs WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+        "{0}) SELECT printf('job_%08d', {0} - i), iif(i % 2, 'q', 'r') FROM n",
+        2 * jobs));
+    Result<IdList> list = Make({.after = "", .until = "~"});
+    EXPECT_TRUE(list.ok());
+    int64_t found = 0;
+    for (std::string after;;) {
+      const Result<std::vector<std::string>> ids = list->Next(after, 200);
+      EXPECT_TRUE(ids.ok());
+      if (ids->empty()) break;
+      found += static_cast<int64_t>(ids->size());
+      after = ids->back();
+    }
+    EXPECT_EQ(found, jobs);
+    return static_cast<double>(list->work()) / static_cast<double>(jobs);
+  };
+  const double small = work_per_job(1'000);
+  EXPECT_GT(small, 1);
+  EXPECT_LT(work_per_job(32'000), 1.2 * small);
+}
+
 TEST_F(IdListTest, LeavesNoFileBehind) {
   Execute(
       "INSERT INTO jobs WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "

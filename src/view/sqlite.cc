@@ -156,6 +156,11 @@ bool Statement::IsNull(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }
 
+int64_t Statement::work() const {
+  constexpr int kGoOnCounting = 0;
+  return sqlite3_stmt_status(statement_.get(), SQLITE_STMTSTATUS_VM_STEP, kGoOnCounting);
+}
+
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
 Result<Database> Database::Open(const std::string& file, OpenMode mode) {

@@ -45,6 +45,10 @@ class Statement {
   int64_t Integer(int column) const;
   bool IsNull(int column) const;
 
+  // The instructions of SQLite's machine that it has run so far: how much work it was, whatever the
+  // machine it runs on.
+  int64_t work() const;
+
  private:
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const;
