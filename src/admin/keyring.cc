@@ -9,7 +9,9 @@
 #include <chrono>
 #include <utility>
 
+#include "doors/resp/acl.h"
 #include "doors/resp/acl_checks.h"
+#include "doors/resp/command_table.h"
 #include "doors/resp/dispatcher.h"
 
 namespace cairn::admin {
@@ -110,6 +112,15 @@ Result<std::vector<ApiKey>> LoadKeys(store::Reader& reader) {
       }));
   if (failure) return *failure;
   return keys;
+}
+
+Result<bool> NeedsSecret(store::Reader& reader) {
+  CAIRN_ASSIGN_OR_RETURN(const std::vector<ApiKey> keys, LoadKeys(reader));
+  const doors::CommandTable no_commands;  // what its users may call does not matter
+  doors::Acl acl(no_commands);
+  CAIRN_RETURN_IF_ERROR(acl.Load(reader, "", Log::Silent()));
+  acl.SetKeysRequired(std::ranges::any_of(keys, &ApiKey::enabled));
+  return acl.auth_required();
 }
 
 void PutKey(store::Transaction& transaction, const ApiKey& key) {

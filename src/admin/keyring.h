@@ -55,6 +55,8 @@ Result<ApiKey> DecodeApiKey(std::string_view hash, BytesView row);
 void AddKeysScope(store::Scopes& scopes);
 // All keys, by hash.
 Result<std::vector<ApiKey>> LoadKeys(store::Reader& reader);
+// Whether a server of this store that was given no password would let nobody in without a secret.
+Result<bool> NeedsSecret(store::Reader& reader);
 void PutKey(store::Transaction& transaction, const ApiKey& key);
 void DeleteKey(store::Transaction& transaction, std::string_view hash);
 // When the key was last used; nullopt: never, as far as was written down.

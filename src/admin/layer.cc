@@ -119,16 +119,18 @@ class AdminLayer final : public house::Layer {
   Result<void> Start() override {
     const house::Parts& parts = registry_->parts();
     CAIRN_RETURN_IF_ERROR(keyring_->Start());
-    // Nobody from elsewhere is let in without a secret unless that is meant. Keys are in the store,
-    // so nobody could tell before.
-    if (configuration_.why_exposed && !parts.instance.acl().auth_required()) {
-      return Error{ErrorCode::kInvalid, *configuration_.why_exposed};
-    }
+    CAIRN_RETURN_IF_ERROR(CheckExposure(parts.instance.acl().auth_required()));
     if (configuration_.why_reachable) {
       parts.instance.acl().RequireSecrets(*configuration_.why_reachable);
     }
     latency_.emplace(parts.loops, parts.clock);
     return {};
+  }
+
+  Result<void> CheckStart(store::Reader* store) const override {
+    if (store == nullptr) return {};
+    CAIRN_ASSIGN_OR_RETURN(const bool needs_secret, NeedsSecret(*store));
+    return CheckExposure(needs_secret);
   }
 
   void Stop() override {
@@ -138,6 +140,13 @@ class AdminLayer final : public house::Layer {
   }
 
  private:
+  // Nobody from elsewhere is let in without a secret unless that is meant. Keys are in the store,
+  // so nobody could tell before.
+  Result<void> CheckExposure(bool needs_secret) const {
+    if (!configuration_.why_exposed || needs_secret) return {};
+    return Error{ErrorCode::kInvalid, *configuration_.why_exposed};
+  }
+
   std::string Metrics() {
     const house::Parts& parts = registry_->parts();
     const MetricsSnapshot snapshot{

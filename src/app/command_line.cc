@@ -215,7 +215,8 @@ class CommandLine {
     CLI::App* doctor = AddOwnCommand(
         "doctor", "Explain what is wrong with a configuration or a data directory", [this] {
           const std::vector<Finding> findings =
-              Examine(Load(Purpose::kServe), {.verify = given_.verify}, SystemClock());
+              Examine(Load(Purpose::kServe), layers_, declarations_, {.verify = given_.verify},
+                      SystemClock());
           PrintFindings(findings, given_.json, terminal_);
           return HasProblem(findings) ? int{house::kExitFailure} : int{house::kExitOk};
         });

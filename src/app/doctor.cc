@@ -13,6 +13,7 @@
 #include "app/open_store.h"
 #include "app/tls.h"
 #include "functions/child/sandbox.h"
+#include "house/configuration.h"
 #include "house/units.h"
 #include "net/socket.h"
 #include "store/rocks/open.h"
@@ -31,6 +32,8 @@ constexpr int kSyncProbes = 30;
 constexpr microseconds kSlowSync{20'000};
 constexpr microseconds kImplausibleSync{15};
 constexpr int kCertificateWarningDays = 30;
+// The layer that knows whether anybody needs a secret.
+constexpr std::string_view kOpenToAll = "admin";
 
 // The directory itself, or the nearest one above it that exists.
 fs::path NearestExisting(const fs::path& directory) {
@@ -52,10 +55,30 @@ Result<void> TryListen(const net::Address& address) {
   return {};
 }
 
+// What a store shows that is yet to be made.
+class NothingStored final : public store::Reader {
+ public:
+  explicit NothingStored(const Clock& clock) : now_(clock.Now()) {}
+  Result<std::optional<Bytes>> Get(store::Key /*key*/) override { return std::optional<Bytes>(); }
+  Result<void> Scan(const store::Range& /*range*/, const store::ScanOptions& /*options*/,
+                    store::RowVisitor /*visit*/) override {
+    return {};
+  }
+  Timestamp now() const override { return now_; }
+
+ private:
+  const Timestamp now_;
+};
+
 class Examination {
  public:
-  Examination(const LoadedConfig& loaded, const DoctorOptions& options, const Clock& clock)
-      : loaded_(loaded), config_(loaded.config), options_(options), clock_(clock) {}
+  Examination(const LoadedConfig& loaded, const house::Layers& layers, const DoctorOptions& options,
+              const Clock& clock)
+      : loaded_(loaded),
+        config_(loaded.config),
+        layers_(layers),
+        options_(options),
+        clock_(clock) {}
 
   std::vector<Finding> Run() {
     CheckConfiguration();
@@ -67,6 +90,7 @@ class Examination {
     } else {
       CheckDatabase();
     }
+    if (!looked_inside_) CheckLayers(nullptr);
     CheckFiles();
     CheckSandbox();
     CheckExposure();
@@ -122,9 +146,11 @@ class Examination {
     }
     report_ = *report;
     if (!report_.exists) {
+      LookInside(nothing_yet_);
       return Ok("data directory", directory + " does not exist yet and can be made");
     }
     if (report_.format_version == 0 && report_.bytes == 0) {
+      LookInside(nothing_yet_);
       return Ok("data directory", directory + " is empty");
     }
     if (report_.format_version == 0) {
@@ -139,10 +165,31 @@ class Examination {
   }
 
   void CheckStart() {
-    const Result<void> checked = store::rocks::CheckStart(RocksOptions(config_));
+    const Result<void> checked = store::rocks::CheckStart(
+        RocksOptions(config_), [this](store::Reader& reader) { LookInside(reader); });
     if (checked.ok()) return Ok("log", "everything that was durable is there");
     Problem("log", checked.error().message,
             "the server would not start: restore the newest backup into an empty directory");
+  }
+
+  // What a start would refuse of a store that can be opened.
+  void LookInside(store::Reader& reader) {
+    looked_inside_ = true;
+    const Result<void> copied = CheckCopied(reader, config_);
+    if (!copied.ok()) {
+      Problem("copy", copied.error().message, "the server does not start before the copy is whole");
+    }
+    CheckLayers(&reader);
+  }
+
+  // `store` is null if it cannot be read, because a server uses it or because it is damaged.
+  void CheckLayers(store::Reader* store) {
+    for (const auto& layer : layers_) {
+      const Result<void> checked = layer->CheckStart(store);
+      if (checked.ok()) continue;
+      Problem(std::string(layer->name()), checked.error().message,
+              "the server would not start: correct this first");
+    }
   }
 
   void CheckDatabase() {
@@ -160,6 +207,8 @@ class Examination {
     if (report->schema_version > store::postgres::kSchemaVersion) {
       Problem("database", "the schema was made by a newer Cairn", "use that version or newer");
     }
+    if (report->schema_version == 0) LookInside(nothing_yet_);
+    if (report->schema_version == store::postgres::kSchemaVersion) LookIntoDatabase();
     if (report->read_only) {
       Problem("database", "the server is read-only", "name the primary in the store URL");
     }
@@ -172,6 +221,15 @@ class Examination {
       return Problem("locks", "the server has no advisory locks", "set postgres.mode to auto");
     }
     Ok("locks", "no advisory locks: requests for one key are run again instead of waiting");
+  }
+
+  void LookIntoDatabase() {
+    const Result<std::unique_ptr<store::Store>> store = OpenStore(config_, clock_, Log::Silent());
+    if (!store.ok())
+      return Problem("database", store.error().message, "the server would not start");
+    const Result<std::unique_ptr<store::Snapshot>> snapshot = (*store)->Read();
+    if (snapshot.ok()) return LookInside(**snapshot);
+    Problem("database", snapshot.error().message, "the server would not start");
   }
 
   void CheckSpace() {
@@ -279,16 +337,26 @@ class Examination {
       return Warn("exposure", "other machines can connect and need no password",
                   "set password_file");
     }
+    if (config_.password.empty() && looked_inside_) {
+      const auto is_open = [](const Finding& finding) { return finding.check == kOpenToAll; };
+      if (std::ranges::any_of(findings_, is_open)) return;
+      return CheckEncryption("a key", in_the_clear);
+    }
     if (config_.password.empty()) {
       return Warn("exposure",
                   "other machines can connect and no password is set: a server starts so only if "
                   "its store has an enabled key",
                   "set password_file, or make a key while bound to 127.0.0.1");
     }
-    if (!in_the_clear)
-      return Ok("exposure", "other machines can connect, by TLS and with the password");
+    CheckEncryption("the password", in_the_clear);
+  }
+
+  void CheckEncryption(std::string_view secret, bool in_the_clear) {
+    if (!in_the_clear) {
+      return Ok("exposure", fmt::format("other machines can connect, by TLS and with {}", secret));
+    }
     Warn("exposure",
-         "other machines can connect, and the password crosses the network in the clear",
+         fmt::format("other machines can connect, and {} crosses the network in the clear", secret),
          "set tls.cert and tls.key, or let a proxy on this machine speak TLS");
   }
 
@@ -340,17 +408,22 @@ class Examination {
 
   const LoadedConfig& loaded_;
   const Config& config_;
+  const house::Layers& layers_;
   const DoctorOptions& options_;
   const Clock& clock_;
+  NothingStored nothing_yet_{clock_};
+  bool looked_inside_ = false;
   store::rocks::DirectoryReport report_;
   std::vector<Finding> findings_;
 };
 
 }  // namespace
 
-std::vector<Finding> Examine(const LoadedConfig& loaded, const DoctorOptions& options,
+std::vector<Finding> Examine(const LoadedConfig& loaded, const house::Layers& layers,
+                             const house::Declarations& declarations, const DoctorOptions& options,
                              const Clock& clock) {
-  return Examination(loaded, options, clock).Run();
+  house::ConfigureAll(layers, declarations, ConfigurationOf(loaded.config));
+  return Examination(loaded, layers, options, clock).Run();
 }
 
 bool HasProblem(const std::vector<Finding>& findings) {

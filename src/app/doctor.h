@@ -5,6 +5,8 @@
 
 #include "app/config.h"
 #include "base/clock.h"
+#include "house/declarations.h"
+#include "house/layer.h"
 
 namespace cairn::app {
 
@@ -29,7 +31,8 @@ struct DoctorOptions {
 // Explains what is wrong, or would go wrong, with a configuration and its data directory. Changes
 // nothing; it writes (and removes) one small file to measure the disk. The data directory may be in
 // use, except with `verify`.
-std::vector<Finding> Examine(const LoadedConfig& loaded, const DoctorOptions& options,
+std::vector<Finding> Examine(const LoadedConfig& loaded, const house::Layers& layers,
+                             const house::Declarations& declarations, const DoctorOptions& options,
                              const Clock& clock);
 
 bool HasProblem(const std::vector<Finding>& findings);

@@ -1,6 +1,10 @@
 #include "app/open_store.h"
 
+#include <fmt/format.h>
 #include <generated/version.h>
+
+#include "app/config.h"
+#include "store/copy.h"
 
 namespace cairn::app {
 
@@ -31,6 +35,15 @@ Result<std::unique_ptr<store::Store>> OpenStore(const Config& config, const Cloc
                                                 const Log& log) {
   if (!config.store_url.empty()) return store::postgres::Open(PostgresOptions(config), clock, log);
   return store::rocks::Open(RocksOptions(config), clock, log);
+}
+
+Result<void> CheckCopied(store::Reader& reader, const Config& config) {
+  CAIRN_ASSIGN_OR_RETURN(const auto unfinished, store::UnfinishedCopyOf(reader));
+  if (!unfinished) return {};
+  return Error{ErrorCode::kConflict,
+               fmt::format("{} is an unfinished copy of {}: run `cairn migrate` again, with the "
+                           "source stopped",
+                           StoreName(config), *unfinished)};
 }
 
 }  // namespace cairn::app

@@ -15,6 +15,9 @@ namespace cairn::app {
 Result<std::unique_ptr<store::Store>> OpenStore(const Config& config, const Clock& clock,
                                                 const Log& log);
 
+// Fails for a store that `cairn migrate` has not finished copying to: it must not be served.
+Result<void> CheckCopied(store::Reader& reader, const Config& config);
+
 store::rocks::Options RocksOptions(const Config& config);
 store::postgres::Options PostgresOptions(const Config& config);
 

@@ -19,7 +19,6 @@
 #include "house/assembly.h"
 #include "net/http/server.h"
 #include "net/resp/server.h"
-#include "store/copy.h"
 #include "store/store_id.h"
 
 namespace cairn::app {
@@ -173,13 +172,9 @@ Server::~Server() = default;
 Result<std::unique_ptr<Server>> Server::Start(const Config& config, const ServerHooks& hooks,
                                               const Clock& clock, Random& random, const Log& log) {
   CAIRN_ASSIGN_OR_RETURN(std::unique_ptr<store::Store> store, OpenStore(config, clock, log));
-  CAIRN_ASSIGN_OR_RETURN(const auto unfinished, store::UnfinishedCopyOf(*store));
-  if (unfinished) {
-    return Error{ErrorCode::kConflict,
-                 fmt::format("{} is an unfinished copy of {}: run `cairn migrate` again, with the "
-                             "source stopped",
-                             StoreName(config), *unfinished)};
-  }
+  CAIRN_ASSIGN_OR_RETURN(std::unique_ptr<store::Snapshot> snapshot, store->Read());
+  CAIRN_RETURN_IF_ERROR(CheckCopied(*snapshot, config));
+  snapshot.reset();
   CAIRN_ASSIGN_OR_RETURN(std::string store_id, store::LoadStoreId(*store, random));
   auto impl =
       std::make_unique<Impl>(config, clock, random, log, std::move(store), std::move(store_id));

@@ -191,6 +191,11 @@ class FunctionsLayer final : public house::Layer {
     return {};
   }
 
+  Result<void> CheckStart(store::Reader* /*store*/) const override {
+    const Result<SecretKeys> keys = ReadSecretFile(secret_file_);
+    return keys.ok() ? Result<void>() : Result<void>(keys.error());
+  }
+
   void Stop() override {
     if (warm_) warm_->Stop();
     if (invoker_) invoker_->Stop();

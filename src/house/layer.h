@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/transaction.h"
 
 namespace cairn::house {
 
@@ -35,6 +36,9 @@ class Layer {
   virtual void Configure(const Configuration& /*configuration*/) {}
   virtual void Register(Registry& registry) = 0;
   virtual Result<void> Start() { return {}; }
+  // Whether Start would fail for a reason that shows without a server: `cairn doctor` asks, after
+  // Configure alone. `store` is null if it cannot be read now.
+  virtual Result<void> CheckStart(store::Reader* /*store*/) const { return {}; }
   // Ends its threads. Must not wait for clients.
   virtual void Stop() {}
 };

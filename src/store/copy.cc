@@ -177,9 +177,13 @@ Result<CopyCounts> CopyAll(Reader& from, Store& to, const std::string& source,
   return counts;
 }
 
+Result<std::optional<std::string>> UnfinishedCopyOf(Reader& reader) {
+  return reader.Get({Space::kSystem, kUnfinished});
+}
+
 Result<std::optional<std::string>> UnfinishedCopyOf(Store& store) {
   CAIRN_ASSIGN_OR_RETURN(const auto snapshot, store.Read());
-  return snapshot->Get({Space::kSystem, kUnfinished});
+  return UnfinishedCopyOf(*snapshot);
 }
 
 Result<bool> IsEmpty(Store& store) {

@@ -55,6 +55,7 @@ Result<CopyCounts> CopyAll(Reader& from, Store& to, const std::string& source,
                            const CopyOptions& options);
 
 // The source that an unfinished copy names; nullopt: it is none.
+Result<std::optional<std::string>> UnfinishedCopyOf(Reader& reader);
 Result<std::optional<std::string>> UnfinishedCopyOf(Store& store);
 Result<bool> IsEmpty(Store& store);
 // It is whole now. The result is durable.

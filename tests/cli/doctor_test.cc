@@ -135,6 +135,65 @@ TEST_F(DoctorTest, ReportsALostLogAsAStartDoes) {
   EXPECT_EQ(server.Command({"GET", "k99"}), "\"v\"");
 }
 
+// What serve says when it refuses these flags, which doctor must say too.
+class RefusedStartTest : public DoctorTest {
+ protected:
+  void ExpectRefused(const std::vector<std::string>& flags, std::string_view check) {
+    std::vector<std::string> serve = {"serve", "--data", data()};
+    serve.insert(serve.end(), flags.begin(), flags.end());
+    const Finished refused = RunCairn(serve);
+    EXPECT_EQ(refused.status.code, 1) << refused.err;
+    const Finished examined = Examine(flags);
+    EXPECT_EQ(examined.status.code, 1) << examined.out;
+    const std::string found = Find(examined, check, "problem");
+    ASSERT_FALSE(found.empty()) << examined.out;
+    EXPECT_THAT(refused.err, HasSubstr(found));
+  }
+  Finished Examine(const std::vector<std::string>& flags) {
+    std::vector<std::string> args = {"doctor", "--json", "--data", data()};
+    args.insert(args.end(), flags.begin(), flags.end());
+    return RunCairn(args);
+  }
+
+  const std::vector<std::string> loopback_ = {"--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"};
+  const std::vector<std::string> outward_ = {"--resp", "0.0.0.0:0", "--http", "127.0.0.1:0"};
+};
+
+// The keys that could make it right are in the store.
+TEST_F(RefusedStartTest, ADoorThatIsOpenToEverybody) {
+  EXPECT_EQ(Find(Examine(outward_), "admin", "problem").find("can be reached"),
+            std::string("resp 0.0.0.0:0 ").size());
+  ExpectRefused(outward_, "admin");
+  {
+    Server server = Serve();
+    const auto made = server.Http().Post("/api/v1/auth/keys", R"({"name":"ann","role":"admin"})");
+    ASSERT_TRUE(made.ok());
+    ASSERT_EQ(made->status / 100, 2) << made->body;
+    ASSERT_TRUE(server.Stop().ok());
+  }
+  const Finished closed = Examine(outward_);
+  EXPECT_EQ(closed.status.code, 0) << closed.out;
+  EXPECT_THAT(Find(closed, "exposure", "warning"), HasSubstr("a key crosses the network"));
+}
+
+TEST_F(RefusedStartTest, ACopyThatIsNotFinished) {
+  Server source = Server::MustStart({.data = directory_ / "source"});
+  ASSERT_EQ(source.Command({"SET", "k", "v"}), "OK");
+  const Finished copied = RunCairn({"migrate", "--from", directory_ / "source", "--to", data(),
+                                    "--http", net::ToString(source.http())});
+  ASSERT_EQ(copied.status.code, 0) << copied.err;
+  ExpectRefused(loopback_, "copy");
+  ASSERT_TRUE(source.Stop().ok());
+  ASSERT_EQ(RunCairn({"migrate", "--from", directory_ / "source", "--to", data()}).status.code, 0);
+  EXPECT_EQ(Examine(loopback_).status.code, 0);
+}
+
+TEST_F(RefusedStartTest, AFileOfALayerThatCannotBeRead) {
+  std::vector<std::string> flags = loopback_;
+  flags.insert(flags.end(), {"--functions-secret-file", directory_ / "none"});
+  ExpectRefused(flags, "functions");
+}
+
 TEST_F(DoctorTest, ReportsMoreMemoryThanThereIs) {
   const Finished finished = Doctor({"--data", data(), "--memory", "4TiB"});
   EXPECT_EQ(finished.status.code, 1);

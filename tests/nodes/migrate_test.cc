@@ -108,6 +108,10 @@ TEST_F(MigrateTest, ServedDirectoryIsCopiedAndTheRestFollowsWhenItIsStopped) {
                                      schema_, "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"});
   EXPECT_EQ(refused.status.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("unfinished copy"));
+  const Finished examined = RunCairn({"doctor", "--store", cluster_->url(), "--postgres-schema",
+                                      schema_, "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"});
+  EXPECT_EQ(examined.status.code, 1);
+  EXPECT_THAT(examined.out, HasSubstr("unfinished copy")) << "doctor has to find it too";
 
   server.Command({"SET", "late", "1"});
   server.Command({"DEL", "hash"});

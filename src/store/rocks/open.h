@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -66,8 +67,10 @@ struct Options {
 Result<std::unique_ptr<Store>> Open(const Options& options, const Clock& clock, const Log& log);
 
 // Whether Open would refuse the directory, which is a store that nobody uses: reads what a start
-// reads, and changes nothing.
-Result<void> CheckStart(const Options& options);
+// reads, and changes nothing. If `look` is given, it is shown the store as it would be served,
+// unless its logs are too long to be replayed for a look.
+using LookInside = std::function<void(Reader& reader)>;
+Result<void> CheckStart(const Options& options, const LookInside& look = {});
 
 // Copies the backup made by Store::Backup into `directory`, which must be empty or missing,
 // checking every file against the checksums the backup recorded, and opens it once to prove that it

@@ -7,11 +7,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string_view>
+#include <utility>
 
+#include "base/clock.h"
 #include "store/rocks/directory.h"
 #include "store/rocks/durable_mark.h"
 #include "store/rocks/log_check.h"
+#include "store/rocks/rocks_transaction.h"
 #include "store/rocks/status.h"
 #include "store/rocks/tuning.h"
 
@@ -81,8 +85,47 @@ Result<void> CheckCurrent(::rocksdb::FileSystem& files, const std::string& db_pa
                            current, *found)};
 }
 
-// Recovers the store in memory alone and says how far it reaches.
-Result<Commit> NewestRecovered(const Options& options, const std::string& db_path) {
+// A store that nobody serves, opened for reading alone.
+class StillReader final : public Reader {
+ public:
+  StillReader(::rocksdb::DB& db, const std::vector<::rocksdb::ColumnFamilyHandle*>& columns)
+      : db_(db) {
+    for (::rocksdb::ColumnFamilyHandle* column : columns) by_name_[column->GetName()] = column;
+  }
+
+  Result<std::optional<Bytes>> Get(Key key) override {
+    std::string value;
+    const auto status = db_.Get(::rocksdb::ReadOptions(), ColumnOf(key.space),
+                                {key.bytes.data(), key.bytes.size()}, &value);
+    if (status.ok()) return std::optional(std::move(value));
+    if (status.IsNotFound()) return std::optional<Bytes>();
+    return ToError(status, "read");
+  }
+  Result<void> Scan(const Range& range, const ScanOptions& options, RowVisitor visit) override {
+    ::rocksdb::ReadOptions read;
+    const ::rocksdb::Slice lower(range.begin);
+    const ::rocksdb::Slice upper = range.end ? ::rocksdb::Slice(*range.end) : ::rocksdb::Slice();
+    read.iterate_lower_bound = &lower;
+    if (range.end) read.iterate_upper_bound = &upper;
+    const std::unique_ptr<::rocksdb::Iterator> iterator(
+        db_.NewIterator(read, ColumnOf(range.space)));
+    return ScanIterator(*iterator, nullptr, range, options, visit);
+  }
+  Timestamp now() const override { return now_; }
+
+ private:
+  ::rocksdb::ColumnFamilyHandle* ColumnOf(Space space) {
+    return by_name_.at(std::string(SpaceName(space)));
+  }
+
+  ::rocksdb::DB& db_;
+  const Timestamp now_ = SystemClock().Now();
+  std::map<std::string, ::rocksdb::ColumnFamilyHandle*> by_name_;
+};
+
+// Recovers the store in memory alone and says how far it reaches. `look` may be empty.
+Result<Commit> NewestRecovered(const Options& options, const std::string& db_path,
+                               const LookInside& look) {
   const std::shared_ptr<::rocksdb::FileSystem> files = BaseFileSystem(options);
   if (!files->FileExists(db_path + "/CURRENT", {}, nullptr).ok()) return Commit{0};
   const std::unique_ptr<::rocksdb::Env> env = ::rocksdb::NewCompositeEnv(files);
@@ -97,6 +140,10 @@ Result<Commit> NewestRecovered(const Options& options, const std::string& db_pat
   if (!status.ok()) return OpenError(db_path, status);
   const std::unique_ptr<::rocksdb::DB> db(opened);
   const Commit newest{db->GetLatestSequenceNumber()};
+  if (look) {
+    StillReader reader(*db, handles);
+    look(reader);
+  }
   for (::rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
   return newest;
 }
@@ -129,7 +176,7 @@ Result<void> CheckRecovery(const Options& options) {
   CAIRN_ASSIGN_OR_RETURN(const auto durable, DurableMark::Read(*files, mark_path));
   if (!durable || logged >= *durable) return {};
   // Tables may hold what the logs no longer do.
-  CAIRN_ASSIGN_OR_RETURN(const Commit newest, NewestRecovered(options, db_path));
+  CAIRN_ASSIGN_OR_RETURN(const Commit newest, NewestRecovered(options, db_path, {}));
   if (newest >= *durable) return {};
   return Error{
       ErrorCode::kCorruption,
@@ -139,12 +186,12 @@ Result<void> CheckRecovery(const Options& options) {
                   db_path, newest.number, durable->number, mark_path)};
 }
 
-Result<void> CheckStart(const Options& options) {
+Result<void> CheckStart(const Options& options, const LookInside& look) {
   CAIRN_RETURN_IF_ERROR(CheckRecovery(options));
   const std::string db_path = options.directory + "/db";
   CAIRN_ASSIGN_OR_RETURN(const uint64_t log_bytes, LogBytes(*BaseFileSystem(options), db_path));
   if (log_bytes > kMostReplayedBytes) return {};
-  CAIRN_RETURN_IF_ERROR(NewestRecovered(options, db_path));
+  CAIRN_RETURN_IF_ERROR(NewestRecovered(options, db_path, look));
   return {};
 }
 
