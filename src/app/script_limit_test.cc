@@ -1,5 +1,6 @@
 // A script that does not end, and everybody else, at both doors of a whole server.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +11,10 @@
 
 #include "app/config.h"
 #include "app/server.h"
+#include "app/testing/access_fixture.h"
 #include "net/http/client.h"
 #include "net/resp/client.h"
+#include "tests/support/await.h"
 #include "tests/support/temp_directory.h"
 
 namespace cairn::app {
@@ -87,6 +90,79 @@ TEST_F(ScriptLimitTest, OthersAreToldAndTheScriptEnds) {
   EXPECT_EQ(Run(other, {"GET", "k"}), "");
   EXPECT_EQ(Ask("GET", "/readyz").status, 200);
   EXPECT_LT(Ask("POST", "/api/v1/enqueue", R"({"queue":"q"})").status, 300);
+}
+
+// With keys: operators go on at both doors while somebody's script runs.
+class ScriptAndOperatorsTest : public AccessTest {
+ protected:
+  void SetUp() override {
+    more_flags_ = {{"pool_threads", "2"}, {"script_time_limit", "5s"}};
+    StartServer();
+    MakeAdmin();
+  }
+  net::RespClient ConnectAs(const std::string& key) {
+    net::RespClient client = Connect();
+    EXPECT_EQ(Run(client, {"AUTH", key}), "OK");
+    return client;
+  }
+  void AwaitBusy(net::RespClient& other) {
+    std::string refused;
+    cairn::testing::Await("commands to be refused while a script runs", [&] {
+      refused = Run(other, {"GET", "k"});
+      return refused.starts_with("BUSY");
+    });
+  }
+};
+
+// Where it has written, it can be ended by its time limit alone: everybody else is answered.
+TEST_F(ScriptAndOperatorsTest, AKeyOfOneQueueHoldsUpNobody) {
+  const std::string one = MakeKey("one", R"("role":"operator","queue_scope":"mine")");
+  const std::string hash = HashOf("one");
+  net::RespClient runner = ConnectAs(one);
+  net::RespClient other = ConnectAs(admin_);
+  net::RespClient idle = ConnectAs(admin_);
+  const auto id = idle.Command({"CLIENT", "ID"});
+  ASSERT_TRUE(id.ok());
+  EXPECT_EQ(Run(other, {"CONFIG", "SET", "busy-reply-threshold", "50"}), "OK");
+  ASSERT_TRUE(
+      runner.Send({"EVAL", "redis.call('JOB.ENQUEUE', 'mine', '1') while true do end", "0"}).ok());
+  AwaitBusy(other);
+  EXPECT_EQ(Ask("", "GET", "/healthz").status, 200);
+  EXPECT_EQ(Ask("", "GET", "/readyz").status, 503);
+  EXPECT_THAT(Run(other, {"SCRIPT", "KILL"}), StartsWith("UNKILLABLE"));
+  const std::string idle_id = std::to_string(id->integer);
+  EXPECT_THAT(Run(other, {"CLIENT", "KILL", "ID", idle_id}), StartsWith("BUSY"));
+  const std::string named = fmt::format(R"({{"key_hash":"{}"}})", hash);
+  EXPECT_EQ(Ask(admin_, "DELETE", "/api/v1/auth/keys", named).status, 503);
+
+  const auto ended = runner.Receive();
+  ASSERT_TRUE(ended.ok());
+  EXPECT_THAT(ended->text, StartsWith("UNAVAILABLE the script was ended after 5000 ms"));
+  EXPECT_EQ(Ask(admin_, "GET", "/api/v1/queues").body, "[]") << "nothing of it remains";
+  EXPECT_EQ(other.Command({"CLIENT", "KILL", "ID", idle_id})->integer, 1);
+  EXPECT_LT(Ask(admin_, "DELETE", "/api/v1/auth/keys", named).status, 300);
+  cairn::testing::Await("what the deleted key had opened to be closed",
+                        [&] { return Run(runner, {"PING"}).starts_with("gone"); });
+}
+
+// A pattern tries more ways than there is time for, inside one call of a library.
+TEST_F(ScriptAndOperatorsTest, APatternIsInterruptedAndHealthIsShownMeanwhile) {
+  net::RespClient runner = ConnectAs(admin_);
+  net::RespClient other = ConnectAs(admin_);
+  EXPECT_EQ(Run(other, {"CONFIG", "SET", "busy-reply-threshold", "50"}), "OK");
+  ASSERT_TRUE(
+      runner
+          .Send({"EVAL", "return string.find(string.rep('a', 5000), string.rep('.-', 30) .. 'b')",
+                 "0"})
+          .ok());
+  AwaitBusy(other);
+  EXPECT_EQ(Ask("", "GET", "/healthz").status, 200);
+  EXPECT_EQ(Ask("", "GET", "/readyz").status, 503);
+  EXPECT_EQ(Run(other, {"SCRIPT", "KILL"}), "OK");
+  const auto ended = runner.Receive();
+  ASSERT_TRUE(ended.ok());
+  EXPECT_THAT(ended->text, HasSubstr("killed"));
+  EXPECT_EQ(Ask("", "GET", "/readyz").status, 200);
 }
 
 }  // namespace

@@ -62,9 +62,8 @@ class StopSignals {
 // How long a server may take to stop after what it drains has ended or was given up.
 constexpr std::chrono::seconds kGrace{5};
 
-// Ends the process if it has not stopped in time: a script that is inside one call of a library, a
-// pattern that tries all ways for one, cannot be interrupted. Nothing that was acknowledged is
-// lost, as with kill -9.
+// Ends the process if it has not stopped in time, whatever it is that cannot be interrupted.
+// Nothing that was acknowledged is lost, as with kill -9.
 class LastResort {
  public:
   LastResort(std::chrono::milliseconds limit, const Log& log)
