@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "admin/limits.h"
+#include "doors/access/failed_logins.h"
 
 namespace cairn::admin {
 namespace {
@@ -47,7 +48,35 @@ bool IsOpen(const net::HttpRequest& request) {
   return request.path == "/healthz" || request.path == "/readyz";
 }
 
+boost::asio::awaitable<void> Pause(std::chrono::milliseconds delay) {
+  boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, delay);
+  co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
 }  // namespace
+
+uint32_t Guessers::Failed(std::string_view peer) {
+  if (const auto known = by_peer_.find(peer); known != by_peer_.end()) {
+    guessers_.splice(guessers_.begin(), guessers_, known->second);
+    return ++known->second->failures;
+  }
+  if (guessers_.size() >= kMaxGuessers) {
+    by_peer_.erase(guessers_.back().peer);
+    guessers_.pop_back();
+  }
+  guessers_.push_front({std::string(peer), 1});
+  by_peer_.emplace(guessers_.front().peer, guessers_.begin());
+  return 1;
+}
+
+void Guessers::Succeeded(std::string_view peer) {
+  if (by_peer_.empty()) return;
+  const auto known = by_peer_.find(peer);
+  if (known == by_peer_.end()) return;
+  const auto guesser = known->second;
+  by_peer_.erase(known);
+  guessers_.erase(guesser);
+}
 
 std::string PresentedSecret(const net::HttpRequest& request) {
   if (const auto authorization = request.headers.Get("Authorization")) {
@@ -88,15 +117,19 @@ boost::asio::awaitable<net::HttpReply> Guard::Handle(net::HttpRequest request) {
   // The key may have been withdrawn while the body arrived.
   if (who == nullptr || who->ended()) who = Who(request);
   if (who != nullptr) {
+    guessers_.Succeeded(request.peer);
     co_return co_await inner_->HandleFor(std::move(who), std::move(request));
   }
   const Presented presented =
       PresentedSecret(request).empty() ? Presented::kNothing : Presented::kWrongSecret;
   if (options_.on_refused) options_.on_refused(request, presented);
   if (presented == Presented::kWrongSecret) {
-    boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor,
-                                    options_.refusal_delay);
-    co_await timer.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    const auto delay = doors::FailedLogins::DelayAfter(guessers_.Failed(request.peer));
+    if (options_.pause) {
+      co_await options_.pause(delay);
+    } else {
+      co_await Pause(delay);
+    }
   }
   net::HttpResponse refusal = net::HttpResponse::Json(
       401, RefusalBody(request.path, 401,

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "doors/access/principal.h"
 #include "doors/http/route_table.h"
@@ -31,8 +33,26 @@ struct GuardOptions {
   size_t default_body_limit = net::kDefaultBodyLimit;
   // Told of every request that gets 401, on the loop's thread. May be empty.
   std::function<void(const net::HttpRequest& request, Presented presented)> on_refused = {};
-  // How long the answer to a wrong secret is held back, so that guessing is slow.
-  std::chrono::milliseconds refusal_delay{100};
+  // How the answer to a wrong secret is held back, for doors::FailedLogins::DelayAfter. Empty: by a
+  // timer of the loop.
+  std::function<boost::asio::awaitable<void>(std::chrono::milliseconds)> pause = {};
+};
+
+// How often each connection has presented a wrong secret in a row, by its address. Remembers the
+// last kMaxGuessers connections that did.
+class Guessers {
+ public:
+  // Returns the failures, this one included.
+  uint32_t Failed(std::string_view peer);
+  void Succeeded(std::string_view peer);
+
+ private:
+  struct Guesser {
+    std::string peer;
+    uint32_t failures = 0;
+  };
+  std::list<Guesser> guessers_;  // the last one first
+  std::unordered_map<std::string_view, std::list<Guesser>::iterator> by_peer_;
 };
 
 // Finds out who asks, and lets the routes answer them as what they are; the others get 401 and are
@@ -51,6 +71,7 @@ class Guard final : public net::HttpHandler {
   std::shared_ptr<const doors::Principal> Who(const net::HttpRequest& request) const;
 
   const GuardOptions options_;
+  Guessers guessers_;
   const std::unique_ptr<doors::RouteDoor> inner_;
 };
 

@@ -5,8 +5,14 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
+#include <chrono>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "admin/limits.h"
 
 namespace cairn::admin {
 namespace {
@@ -47,13 +53,18 @@ class GuardTest : public ::testing::Test {
 
   const std::shared_ptr<doors::Principal> ali_ =
       std::make_shared<doors::Principal>("ali", "worker", std::vector<std::string_view>(), nullptr);
+  std::vector<int64_t> delays_ms_;
   int asked_ = 0;  // how often it was asked whose the secret is
   Guard guard_{
       {.identify = [this](std::string_view secret) -> std::shared_ptr<const doors::Principal> {
          ++asked_;
          return secret == "sesame" ? ali_ : nullptr;
        },
-       .default_body_limit = 9},
+       .default_body_limit = 9,
+       .pause = [this](std::chrono::milliseconds delay) -> boost::asio::awaitable<void> {
+         delays_ms_.push_back(delay.count());
+         co_return;
+       }},
       std::make_unique<Echo>()};
 };
 
@@ -63,6 +74,36 @@ TEST_F(GuardTest, WithoutTheSecretTheAnswerIs401AndSaysHow) {
   EXPECT_EQ(response.headers.Get("WWW-Authenticate"), "Bearer");
   EXPECT_NE(response.body.find("\"unauthorized\""), std::string::npos);
   EXPECT_NE(response.body.find("r-1"), std::string::npos);
+}
+
+TEST_F(GuardTest, TheAnswerToAWrongSecretComesLaterEachTime) {
+  const auto ask = [&](const std::string& peer, const std::string& secret) {
+    net::HttpRequest request;
+    request.method = "GET";
+    request.path = "/metrics";
+    request.peer = peer;
+    if (!secret.empty()) request.headers.Set("X-API-Key", secret);
+    return Handle(std::move(request)).status;
+  };
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(ask("10.0.0.1:5", "no"), 401);
+  EXPECT_EQ(delays_ms_, (std::vector<int64_t>{100, 200, 400, 800, 1600, 3200, 3200}));
+  // A connection of its own begins anew, and so does one that had the secret.
+  EXPECT_EQ(ask("10.0.0.1:6", "no"), 401);
+  EXPECT_EQ(ask("10.0.0.1:5", "sesame"), 200);
+  EXPECT_EQ(ask("10.0.0.1:5", "no"), 401);
+  EXPECT_EQ(ask("10.0.0.1:7", ""), 401) << "who presents nothing does not guess";
+  EXPECT_EQ(std::vector<int64_t>(delays_ms_.begin() + 7, delays_ms_.end()),
+            (std::vector<int64_t>{100, 100}));
+}
+
+TEST(GuessersTest, AreForgottenWhenThereAreTooMany) {
+  Guessers guessers;
+  EXPECT_EQ(guessers.Failed("first"), 1U);
+  EXPECT_EQ(guessers.Failed("first"), 2U);
+  for (size_t i = 0; i + 1 < kMaxGuessers; ++i) guessers.Failed(std::to_string(i));
+  EXPECT_EQ(guessers.Failed("first"), 3U) << "still the last but not too many";
+  for (size_t i = 0; i < kMaxGuessers; ++i) guessers.Failed(std::to_string(i));
+  EXPECT_EQ(guessers.Failed("first"), 1U);
 }
 
 TEST_F(GuardTest, BothHeadersCarryTheSecret) {

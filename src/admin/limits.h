@@ -18,6 +18,9 @@ inline constexpr int64_t kMaxAuditPage = 1'000;
 // What one request of a restore may bring: it is held in memory. A larger dump comes in parts.
 inline constexpr size_t kMaxPartBytes = 32UL * 1024 * 1024;
 
+// Connections whose wrong secrets in a row are counted, per event loop.
+inline constexpr size_t kMaxGuessers = 1'024;
+
 // What is about to be refused may bring a small body, so that the client reads the refusal.
 inline constexpr size_t kMaxRefusedBodyBytes = 64 * 1024;
 

@@ -176,6 +176,10 @@ TEST_F(ServeTest, HttpNeedsThePasswordExceptForHealth) {
   EXPECT_EQ(http.Get("/metrics", {{"Authorization", "Bearer sesame"}})->status, 200);
   EXPECT_EQ(http.Get("/metrics", {{"X-API-Key", "sesame"}})->status, 200);
   EXPECT_EQ(http.Get("/metrics", {{"X-API-Key", "sesam"}})->status, 401);
+  // Guesses are seen.
+  EXPECT_TRUE(AwaitLog(server, "failed logins: wrong password, user or key"));
+  EXPECT_THAT(http.Get("/metrics", {{"X-API-Key", "sesame"}})->body,
+              HasSubstr("cairn_failed_logins_total 1"));
 }
 
 TEST_F(ServeTest, TheFrontDoorLeadsToTheReferenceOfRoutesAndCommands) {
@@ -384,6 +388,29 @@ TEST_F(DrainTest, ARequestInFlightIsAnsweredBeforeTheServerEnds) {
   ASSERT_TRUE(reply.ok()) << reply.error().message;
   EXPECT_EQ(reply->items.size(), static_cast<size_t>(kKeys));
   EXPECT_EQ(server.process().Wait(seconds(60)), (ExitStatus{.code = 0, .signal = {}}));
+}
+
+// It is one transaction: all of it happens, or nothing, and either way the server ends in order.
+TEST_F(DrainTest, AQueueThatIsBeingDeletedDoesNotSpoilTheEnd) {
+  constexpr int kBatches = 6;
+  Server server = Serve({"--durability", "os", "--drain-timeout", "100ms"});
+  std::string batch = R"({"jobs":[{"queue":"q"})";
+  for (int i = 1; i < 10'000; ++i) batch += R"(,{"queue":"q"})";
+  batch += "]}";
+  for (int i = 0; i < kBatches; ++i) {
+    const auto added = server.Http().Post("/api/v1/enqueue/batch", batch);
+    ASSERT_TRUE(added.ok()) << added.error().message;
+    ASSERT_EQ(added->status, 201) << added->body.substr(0, 200);
+  }
+  net::RespClient deleting = Begin(server, {"queue.delete", "q"});
+  server.process().Signal(SIGTERM);
+  (void)deleting.Receive();
+  EXPECT_EQ(server.process().Wait(seconds(60)), (ExitStatus{.code = 0, .signal = {}}))
+      << server.process().err();
+  const auto left = Serve().Http().Get("/api/v1/queues");
+  ASSERT_TRUE(left.ok()) << left.error().message;
+  EXPECT_TRUE(left->body == "[]" || left->body.find(R"("pending":60000,)") != std::string::npos)
+      << left->body;
 }
 
 TEST_F(DrainTest, ASecondSignalEndsTheServerAtOnce) {
