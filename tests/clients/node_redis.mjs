@@ -131,6 +131,37 @@ for (const RESP of [2, 3]) {
       assert.deepEqual(claimed.messages.map((message) => message.id), [second]);
     });
 
+    test('JSON', async () => {
+      const document = { n: 1, f: 1.5, s: 'text', a: [1, 'two', null], o: { n: 10 } };
+      assert.equal(await redis.json.set('doc', '$', document), 'OK');
+      assert.deepEqual(await redis.json.get('doc'), document);
+      assert.deepEqual(await redis.json.get('doc', { path: '$.a' }), [document.a]);
+      assert.equal(await redis.json.get('none'), null);
+      assert.deepEqual(await redis.json.mGet(['doc', 'none'], '$.s'), [['text'], null]);
+      // Numbers come in an array, whichever the path; what is none is null.
+      assert.deepEqual(await redis.json.numIncrBy('doc', '$.n', 2), [3]);
+      assert.deepEqual(await redis.json.numIncrBy('doc', '$..n', 1), [4, 11]);
+      assert.deepEqual(await redis.json.numIncrBy('doc', '$.s', 1), [null]);
+      assert.deepEqual(await redis.json.numIncrBy('doc', '$.nosuch', 1), []);
+      assert.deepEqual(await redis.json.numMultBy('doc', '$.f', 2), [3]);
+      assert.deepEqual(await redis.json.numMultBy('doc', '$.f', 0.5), [1.5]);
+      assert.deepEqual(await redis.json.numIncrBy('doc', '.n', 1), RESP === 3 ? [5] : 5);
+      // RESP3 has the types of each path in an array of their own, of which the client shows one.
+      assert.equal(await redis.json.type('doc'), 'object');
+      assert.deepEqual(await redis.json.type('doc', { path: '$..n' }), ['integer', 'integer']);
+      assert.equal(await redis.json.type('none'), null);
+      const send = (...args) => redis.sendCommand(args);
+      assert.deepEqual(await send('JSON.TYPE', 'none'), RESP === 3 ? [null] : null);
+      assert.deepEqual(await send('JSON.RESP', 'doc', '$.a'), [['[', 1, 'two', null]]);
+      assert.deepEqual(await send('JSON.RESP', 'doc', '.f'), RESP === 3 ? 1.5 : '1.5');
+      assert.equal(await send('JSON.RESP', 'none'), null);
+      assert.deepEqual(await redis.json.objKeys('doc', { path: '$.o' }), [['n']]);
+      assert.deepEqual(await redis.json.strLen('doc', { path: '$..s' }), [4]);
+      assert.deepEqual(await redis.json.arrPop('doc', { path: '$.a' }), [null]);
+      assert.deepEqual(await redis.json.arrAppend('doc', '$.a', true), [3]);
+      assert.equal(await redis.json.del('doc', { path: '$.a' }), 1);
+    });
+
     test('blocking pops', async () => {
       const popper = await connect();
       const list = popper.blPop('q', 0);
