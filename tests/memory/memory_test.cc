@@ -57,13 +57,16 @@ class MemoryTest : public ::testing::Test {
     EXPECT_TRUE(server_.Stop().ok());
   }
 
-  uint64_t PeakBytes() {
+  uint64_t PeakBytes() { return BytesOf("VmHWM:"); }
+  uint64_t ResidentBytes() { return BytesOf("VmRSS:"); }
+
+  uint64_t BytesOf(std::string_view name) {
     std::ifstream status(fmt::format("/proc/{}/status", server_.process().pid()));
     std::string line;
     while (std::getline(status, line)) {
-      if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6)) * 1024;
+      if (line.starts_with(name)) return std::stoull(line.substr(name.size())) * 1024;
     }
-    ADD_FAILURE() << "no VmHWM";
+    ADD_FAILURE() << "no " << name;
     return 0;
   }
 
@@ -204,6 +207,34 @@ TEST_F(MemoryTest, JsonOfManySmallValues) {
   std::string piece = "[1";
   for (int i = 1; i < 100'000; ++i) piece += ",1";
   EXPECT_EQ(Ask({"JSON.SET", "doc", "$", piece + "]"}), "OK");
+}
+
+// Neither what was refused nor what was stored and removed again stays with the allocator.
+TEST_F(MemoryTest, MemoryComesBackAfterLargeDocuments) {
+  const auto purged = [&] {
+    EXPECT_EQ(Ask({"FLUSHALL"}), "OK");
+    EXPECT_EQ(Ask({"MEMORY", "PURGE"}), "OK");
+    return ResidentBytes();
+  };
+  const uint64_t before = purged();
+  std::string numbers = "[1";
+  for (int i = 1; i < 100'000; ++i) numbers += ",1";
+  std::string too_many = numbers;
+  while (too_many.size() < 5 * kMegabyte) too_many += ",1";
+  numbers += "]";
+  too_many += "]";
+  AtOnce(4, [&](int i) {
+    EXPECT_THAT(Ask({"JSON.SET", fmt::format("refused{}", i), "$", too_many}),
+                HasSubstr("limits."));
+  });
+  EXPECT_LT(purged(), before + 40 * kMegabyte);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(Ask({"JSON.SET", fmt::format("doc{}", i), "$", numbers}), "OK");
+    }
+    // The rows stand in write buffers, a quarter of --memory, until these are full.
+    EXPECT_LT(purged(), before + 120 * kMegabyte) << "in round " << round;
+  }
 }
 
 TEST_F(MemoryTest, CollectionsThatAreAskedForAsAWhole) {
