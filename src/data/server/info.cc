@@ -19,6 +19,7 @@
 #include "data/value/numbers.h"
 #include "doors/access/limits.h"
 #include "doors/resp/arg_parser.h"
+#include "doors/resp/session.h"
 #include "net/resp/server.h"
 #include "store/store.h"
 
@@ -93,6 +94,14 @@ Result<std::string> Server(CommandContext& context, Instance& instance, InfoRate
       .text();
 }
 
+// The server's own consumers stand in lines too, and are not clients.
+size_t BlockedClients(Instance& instance) {
+  size_t blocked = 0;
+  instance.traffic().clients.ForEach(
+      [&](doors::Session& session) { blocked += session.is_blocked ? 1 : 0; });
+  return blocked;
+}
+
 Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instance,
                                    InfoRates& /*rates*/) {
   const net::RespServer* server = instance.server();
@@ -102,7 +111,7 @@ Result<std::string> ClientsSection(CommandContext& /*context*/, Instance& instan
       .Add("maxclients", server == nullptr ? 0 : server->max_clients())
       .Add("client_recent_max_input_buffer", 0)
       .Add("client_recent_max_output_buffer", 0)
-      .Add("blocked_clients", instance.traffic().waiters.count() + instance.traffic().held)
+      .Add("blocked_clients", BlockedClients(instance) + instance.traffic().held)
       .Add("tracking_clients", instance.traffic().tracking.totals().clients)
       .Add("clients_in_timeout_table", 0)
       .text();
