@@ -147,6 +147,10 @@ int Rounds() {
 TEST(IdleFunctionsTest, AServerThatRunsNoFunctionHasNoProcessForIt) {
   FunctionsServer server;
   EXPECT_THAT(Descendants(server.server().process().pid()), ::testing::IsEmpty());
+  // Nor is it a client or a worker of its own.
+  EXPECT_THAT(server.server().Command({"INFO", "clients"}),
+              ::testing::HasSubstr("blocked_clients:0"));
+  EXPECT_EQ(server.Call("GET", "/api/v1/workers").body.as_array().size(), 0U);
   server.Publish("first", "export default () => 1");
   EXPECT_EQ(server.Invoke("first").status, 200);
   EXPECT_THAT(Descendants(server.server().process().pid()), ::testing::Not(::testing::IsEmpty()));
